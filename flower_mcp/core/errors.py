@@ -1,0 +1,126 @@
+"""One tree of errors, sorted by whose fault it is.
+
+Every error says what happened, what was kept and what to do next, and carries the exit code of the command line
+(design, section 7). It must not know how it is shown. Nobody matches the words: branch on the class and its fields.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class FlowerError(Exception):
+    """The root. `what` happened, what was `kept`, what to do `next`; each is a sentence without a full stop at need."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, what: str, *, kept: str = "", next: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.kept = kept
+        self.next = next
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.what, self.kept, self.next) if part)
+
+
+class CallersError(FlowerError):
+    """The caller asked for something that cannot be done as asked. Nothing was started or written."""
+
+    exit_code = 2
+
+
+class Usage(CallersError, ValueError):
+    """An option, an argument or a value that cannot be used."""
+
+
+class Busy(CallersError):
+    """The step runs already, in this process or in another one.
+
+    `holder` says who: pid, host and since when, as far as known.
+    """
+
+    exit_code = 3
+
+    def __init__(self, step: str, holder: str) -> None:
+        super().__init__(
+            f"The step {step!r} is already running ({holder}).",
+            kept="Nothing was started.",
+            next=f"Wait for it, stop it, or use another step: --step {step}-2",
+        )
+        self.step = step
+        self.holder = holder
+
+
+class NothingThere(CallersError):
+    """A step, a document or a generation that does not exist."""
+
+    exit_code = 5
+
+
+class FilesError(FlowerError):
+    """A file or a folder is not what it should be, or cannot be read or written."""
+
+
+class Conflict(FilesError):
+    """The document changed since the caller looked: `current` is its revision now ("" when there is none)."""
+
+    def __init__(self, step: str, expected: str, current: str) -> None:
+        now = f"its revision is {current}" if current else "there is no document"
+        super().__init__(
+            f"The document of step {step!r} is not at the revision {expected!r} any more: {now}.",
+            kept="Nothing was written.",
+            next="Read it again, then write with its revision.",
+        )
+        self.step = step
+        self.expected = expected
+        self.current = current
+
+
+class LockTimeout(FilesError):
+    """Somebody else held the write lock for longer than a writer waits."""
+
+
+class WorldsError(FlowerError):
+    """The network, the model's service or another program failed."""
+
+
+class NoCredentials(WorldsError):
+    """The Claude Code CLI has no way to log in, or its credentials were refused."""
+
+    exit_code = 4
+
+    WAYS: ClassVar[str] = (
+        "Give it one of the three: ANTHROPIC_API_KEY=... in the environment; a subscription's login, made once with "
+        "`claude` and /login; or a gateway's ANTHROPIC_BASE_URL and ANTHROPIC_AUTH_TOKEN. "
+        "`flower demo` needs none of them."
+    )
+
+    def __init__(self, what: str, *, kept: str = "") -> None:
+        super().__init__(what, kept=kept, next=self.WAYS)
+
+
+class CliMissing(WorldsError):
+    """There is no Claude Code CLI to run."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The Claude Code CLI was not found.",
+            kept="Nothing was started.",
+            next="Install the supervisor's part: pip install 'flower-mcp[run]'",
+        )
+
+
+class RunPartMissing(CallersError):
+    """The base install has no supervisor."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(
+            f"`flower run` needs the package {package}, which this install does not have.",
+            kept="Nothing was started.",
+            next="Install it: pip install 'flower-mcp[run]' (the Claude Code CLI in it is about 180 MB)",
+        )
+
+
+class OurError(FlowerError):
+    """A mistake in flower-mcp itself, an illegal move for example. Worth a bug report."""

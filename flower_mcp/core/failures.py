@@ -1,0 +1,218 @@
+"""How a turn ended, and what that asks for: retry, wait, stop, hand off, or nothing.
+
+Two steps, both pure: `failure_of` finds the kind, by structure first (terminal_reason, HTTP status, exit) and by the
+words of an error last; `RULES` says what each kind asks for. A failed turn arrives as subtype "success" with is_error
+set, so the subtype is not looked at; an answer's prose and tool results must never be fed in, only an error's text.
+The shapes were tried against the real CLI (docs/decisions.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from flower_mcp.core.overflow import is_overflow
+
+
+class Failure(StrEnum):
+    """The kinds of ends of a turn."""
+
+    NONE = "none"
+    OUR_BREAK = "our own break"
+    ABORTED = "interrupted"
+    BUDGET = "budget reached"
+    TURNS = "turns reached"
+    OVERFLOW = "context full"
+    POISONED = "a request that the history makes impossible"
+    OUTPUT_LIMIT = "answer cut at the output limit"
+    CREDENTIALS = "credentials refused"
+    PERMISSION = "not allowed"
+    BILLING = "billing"
+    MODEL = "model unknown"
+    REFUSAL = "the model refused"
+    LIMITED = "usage limit reached"
+    RATE = "rate limit"
+    SERVER = "server error"
+    NETWORK = "network"
+    MALFORMED = "malformed answers"
+    CLI_DIED = "the CLI ended"
+    SILENT = "the CLI is silent"
+    NO_CONVERSATION = "nothing to resume"
+    ID_IN_USE = "the session exists"
+    REFUSED_START = "the CLI refused to start"
+    UNKNOWN = "unknown"
+
+
+class Action(StrEnum):
+    """What a kind asks for."""
+
+    NOTHING = "nothing"
+    RETRY = "retry"
+    STOP = "stop"
+    HAND_OFF = "hand off"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a turn or its process ended, as the CLI told it.
+
+    `status` is an HTTP status; `error` the kind that an assistant message carried; `text` the error's words (empty
+    for a turn that went well); `exit_code` is set when the process ended; `stderr` its last lines.
+    """
+
+    is_error: bool = False
+    terminal_reason: str | None = None
+    status: int | None = None
+    error: str | None = None
+    text: str = ""
+    stop_reason: str | None = None
+    exited: bool = False
+    exit_code: int | None = None
+    stderr: str = ""
+    silent: bool = False
+
+    @property
+    def words(self) -> str:
+        """The error in words, for people."""
+        return self.text or self.stderr or (f"exit code {self.exit_code}" if self.exited else "") or str(self.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a kind asks for. `limit` is the most in a row (None: RetryPolicy.max_attempts); `next` says what to do."""
+
+    action: Action
+    limit: int | None = None
+    next: str = ""
+
+
+RULES: dict[Failure, Rule] = {
+    Failure.NONE: Rule(Action.NOTHING),
+    Failure.OUR_BREAK: Rule(Action.NOTHING),
+    Failure.ABORTED: Rule(Action.NOTHING),
+    Failure.BUDGET: Rule(Action.STOP, next="Go on with a larger --budget."),
+    Failure.TURNS: Rule(Action.STOP, next="Go on with a larger --max-turns."),
+    Failure.OVERFLOW: Rule(Action.HAND_OFF),
+    Failure.POISONED: Rule(Action.HAND_OFF),
+    Failure.OUTPUT_LIMIT: Rule(Action.RETRY, limit=2),
+    Failure.CREDENTIALS: Rule(Action.STOP),
+    Failure.PERMISSION: Rule(Action.STOP, next="Ask the account's owner which models and regions it may use."),
+    Failure.BILLING: Rule(Action.STOP, next="Add credit to the account, then run flower again: it goes on from here."),
+    Failure.MODEL: Rule(Action.STOP, next="Name a model that the endpoint serves: --model NAME"),
+    Failure.REFUSAL: Rule(Action.STOP, next="Say the task in other words: flower 'TEXT'"),
+    Failure.LIMITED: Rule(Action.STOP, next="Run flower again when the limit has been reset: it goes on from here."),
+    Failure.RATE: Rule(Action.RETRY),
+    Failure.SERVER: Rule(Action.RETRY),
+    Failure.NETWORK: Rule(Action.RETRY),
+    Failure.MALFORMED: Rule(Action.RETRY, limit=2),
+    Failure.CLI_DIED: Rule(Action.RETRY, limit=3),
+    Failure.SILENT: Rule(Action.RETRY, limit=3),
+    Failure.NO_CONVERSATION: Rule(Action.RETRY, limit=1),
+    Failure.ID_IN_USE: Rule(Action.RETRY, limit=1),
+    Failure.REFUSED_START: Rule(Action.STOP),
+    Failure.UNKNOWN: Rule(Action.RETRY, limit=2),
+}
+
+_BY_REASON = {
+    "hook_stopped": Failure.OUR_BREAK,
+    "stop_hook_prevented": Failure.OUR_BREAK,
+    "aborted_streaming": Failure.ABORTED,
+    "aborted_tools": Failure.ABORTED,
+    "prompt_too_long": Failure.OVERFLOW,
+    "blocking_limit": Failure.OVERFLOW,
+    "image_error": Failure.POISONED,
+    "max_turns": Failure.TURNS,
+    "budget_exhausted": Failure.BUDGET,
+    "malformed_tool_use_exhausted": Failure.MALFORMED,
+    "rapid_refill_breaker": Failure.OVERFLOW,
+}
+
+_BY_ERROR = {
+    "authentication_failed": Failure.CREDENTIALS,
+    "billing_error": Failure.BILLING,
+    "model_not_found": Failure.MODEL,
+    "max_output_tokens": Failure.OUTPUT_LIMIT,
+    "rate_limit": Failure.RATE,
+    "server_error": Failure.SERVER,
+}
+
+_BY_STATUS = {
+    401: Failure.CREDENTIALS,
+    402: Failure.BILLING,
+    403: Failure.PERMISSION,
+    404: Failure.MODEL,
+    413: Failure.POISONED,
+    429: Failure.RATE,
+    529: Failure.SERVER,
+}
+
+_EXIT_WORDS = (
+    ("no conversation found", Failure.NO_CONVERSATION),
+    ("is already in use", Failure.ID_IN_USE),
+    ("cannot be used with root", Failure.REFUSED_START),
+    ("invalid session id", Failure.REFUSED_START),
+    ("unknown option", Failure.REFUSED_START),
+)
+
+POISONED_WORDS = "tool use concurrency issues"  # the CLI's own words for a history that the API refuses
+LIMITED_WORDS = ("usage limit", "limit reached", "limit will reset", "request rejected (429)")
+
+
+_Test = Callable[[Outcome, str], bool]
+
+
+def _of_exit(outcome: Outcome) -> Failure:
+    """The kind of an ended process."""
+    said = f"{outcome.text}\n{outcome.stderr}".lower()
+    return next((kind for words, kind in _EXIT_WORDS if words in said), Failure.CLI_DIED)
+
+
+def _said(*words: str) -> _Test:
+    """Whether the error's text has one of the words."""
+    return lambda outcome, said: any(word in said for word in words)
+
+
+# Tried in this order: status before words, what is sure before what is vague.
+_API_ERRORS: tuple[tuple[_Test, Failure], ...] = (
+    (lambda outcome, said: _is_429(outcome) and any(word in said for word in LIMITED_WORDS), Failure.LIMITED),
+    (lambda outcome, said: _is_429(outcome), Failure.RATE),
+    (_said(POISONED_WORDS), Failure.POISONED),
+    (lambda outcome, said: outcome.stop_reason == "refusal", Failure.REFUSAL),
+    (lambda outcome, said: outcome.status == 413, Failure.POISONED),
+    (lambda outcome, said: is_overflow(outcome.text), Failure.OVERFLOW),
+    (_said("reached its context window limit"), Failure.OVERFLOW),
+    (_said("not logged in", "/login"), Failure.CREDENTIALS),
+    (_said("credit balance"), Failure.BILLING),
+    (_said("connection", "timed out", "network"), Failure.NETWORK),
+)
+
+
+def _is_429(outcome: Outcome) -> bool:
+    return outcome.status == 429 or outcome.error == "rate_limit"
+
+
+def _of_api_error(outcome: Outcome) -> Failure:
+    """The kind of a failed API call."""
+    said = outcome.text.lower()
+    known = _BY_STATUS.get(outcome.status or 0) or _BY_ERROR.get(outcome.error or "")
+    for test, kind in _API_ERRORS:
+        if test(outcome, said) and not (kind is Failure.NETWORK and (outcome.status is not None or known)):
+            return kind
+    if known is not None:
+        return known
+    return Failure.SERVER if (outcome.status or 0) >= 500 else Failure.UNKNOWN
+
+
+def failure_of(outcome: Outcome) -> Failure:
+    """The kind of an outcome. NONE for a turn that went well."""
+    if outcome.silent:
+        return Failure.SILENT
+    if outcome.error == "authentication_failed" and outcome.status in (None, 401):
+        return Failure.CREDENTIALS
+    if outcome.exited:
+        return _of_exit(outcome)
+    by_reason = _BY_REASON.get(outcome.terminal_reason or "")
+    if by_reason is None and outcome.stop_reason == "model_context_window_exceeded":
+        return Failure.OVERFLOW
+    return by_reason or (_of_api_error(outcome) if outcome.is_error else Failure.NONE)

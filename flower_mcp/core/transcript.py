@@ -1,0 +1,35 @@
+"""Lines of a session's transcript, as values. The lines come in from outside; nothing is opened here.
+
+Other people's format: whatever does not fit is passed over. The shapes were seen in the CLI's own files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from flower_mcp.core.meter import Usage
+
+SYNTHETIC = "<synthetic>"
+
+
+def context_of(lines_from_the_end: Iterable[Mapping[str, Any]]) -> int | None:
+    """The main thread's last context in tokens, from a transcript's lines read backwards; None when there is none.
+
+    Counts what the last request carried. A compaction is a boundary: what it left is the context then.
+    """
+    for line in lines_from_the_end:
+        if line.get("type") == "system" and line.get("subtype") == "compact_boundary":
+            metadata = line.get("compactMetadata")
+            after = metadata.get("postTokens") if isinstance(metadata, Mapping) else None
+            return after if isinstance(after, int) else None
+        if line.get("type") != "assistant" or line.get("isSidechain") or line.get("isApiErrorMessage"):
+            continue
+        message = line.get("message")
+        if not isinstance(message, Mapping) or message.get("model") == SYNTHETIC:
+            continue
+        usage = message.get("usage")
+        context = Usage.read(usage if isinstance(usage, Mapping) else None).context
+        if context:
+            return context
+    return None
