@@ -1,0 +1,1 @@
+"""The disk: names, freezing, revisions, locks, books, live state, finding transcripts."""

@@ -1,0 +1,156 @@
+"""Whole files: written and created so that a reader at any instant, and after a kill, finds old or new.
+
+Paths and bytes only; it must not know what a document is. Files are 0600 and folders 0700 whatever the umask. What can
+hurt: the last part of a path that is a link is never followed; a temporary file of a killed writer stays behind, with a
+random name, and is in nobody's way. Every OSError comes out as a FilesError that names the file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+
+from flower_mcp.core.errors import FilesError
+from flower_mcp.workbench.exchange import move_new
+
+SAFE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_REVISION_DIGITS = 12
+
+
+def revision(data: bytes) -> str:
+    """What a version of a document is called: the first 12 hex digits of the sha256 of its bytes."""
+    return sha256(data).hexdigest()[:_REVISION_DIGITS]
+
+
+def read_whole(path: Path) -> bytes | None:
+    """The file's bytes, None when there is none. Raises FilesError for a link, a folder, or what cannot be read."""
+    found = read_with_time(path)
+    return None if found is None else found[0]
+
+
+def read_with_time(path: Path) -> tuple[bytes, float] | None:
+    """The file's bytes and when they were written (seconds since the epoch), both of the same open file."""
+    with telling(path, "read"):
+        try:
+            descriptor = os.open(path, os.O_RDONLY | SAFE | getattr(os, "O_NONBLOCK", 0))  # a pipe must not block
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            facts = os.fstat(descriptor)
+            if not stat.S_ISREG(facts.st_mode):
+                raise FilesError(f"{path} is not a file.", next="Move it away.")
+            return file.read(), facts.st_mtime
+
+
+def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Put `data` in the place of whatever is at `path`. `durable`: it also survives a loss of power from now on."""
+    with telling(path, "written"):
+        temporary = _temporary(path, data, durable=durable)
+        try:
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        if durable:
+            sync_folder(path.parent)
+
+
+def create(path: Path, data: bytes, *, durable: bool = True) -> bool:
+    """Make the file, whole from its first instant. False, and nothing is written, when there is something already."""
+    with telling(path, "written"):
+        temporary = _temporary(path, data, durable=durable)
+        try:
+            if not move_new(temporary, path):
+                return False
+        finally:
+            temporary.unlink(missing_ok=True)
+        if durable:
+            sync_folder(path.parent)
+        return True
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder and the ones above it that are missing, each 0700. Raises FilesError."""
+    with telling(path, "made"):
+        if path.is_dir():
+            return
+        if not path.parent.exists():
+            make_folder(path.parent)
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+        if not path.is_dir():
+            raise FilesError(f"{path} is not a folder.", next="Move it away.")
+
+
+def make_home(folder: Path) -> None:
+    """Make a folder of ours that git is to ignore: with a `.gitignore` of `*` inside, unless there is one."""
+    make_folder(folder)
+    ignore = folder / ".gitignore"
+    if not os.path.lexists(ignore):
+        create(ignore, b"*\n", durable=False)
+
+
+def inside(folder: Path, path: Path) -> Path:
+    """The path itself, if it lies in the folder with all links resolved, and is no link. Raises FilesError."""
+    with telling(path, "found"):
+        if path.is_symlink():
+            raise FilesError(f"{path} is a link, and links are not followed.", next="Put the file itself there.")
+        home = folder.resolve()
+        if home not in (path.parent.resolve() / path.name).parents:
+            raise FilesError(
+                f"{path} lies outside {home}: a link leads there.",
+                kept="Nothing was read or written.",
+                next="Remove the link.",
+            )
+        return path
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. A file system that cannot is no error."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0))
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """os.write until all is written."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _temporary(path: Path, data: bytes, *, durable: bool) -> Path:
+    """A file `.name.<random>.tmp` beside `path` with the data."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o600)
+    try:
+        try:
+            if hasattr(os, "fchmod"):
+                os.fchmod(descriptor, 0o600)  # a umask may have taken even the owner's bits
+            write_all(descriptor, data)
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+@contextmanager
+def telling(path: Path, doing: str) -> Iterator[None]:
+    """Turn an OSError into a FilesError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise FilesError(
+            f"{path} cannot be {doing}: {error.strerror or error}.", next="Check the folder's rights and free space."
+        ) from error

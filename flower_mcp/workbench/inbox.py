@@ -1,0 +1,97 @@
+"""A step's inbox: what people and programs say to a step while it runs, a file each, taken in order.
+
+It must not know what a message leads to. What can hurt: the words in it are a person's, so a message is removed only
+after its taker has recorded it, and one that cannot be read is set aside, not removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from flower_mcp.workbench.files import create, make_folder, read_whole
+from flower_mcp.workbench.json_files import dump, set_aside
+from flower_mcp.workbench.names import TIMESTAMP, timestamp, timestamp_seconds
+
+_SUFFIX = ".json"
+_TICK = 1e-6  # seconds: the resolution of a timestamp
+
+
+class Asks(StrEnum):
+    """What a message asks for."""
+
+    SAY = "say"
+    HANDOFF = "handoff"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `at` is ISO 8601, `by` says who sent it, `text` is word for word."""
+
+    at: str
+    by: str
+    kind: Asks
+    text: str = ""
+
+
+def put(folder: Path, message: Message) -> Path:
+    """Leave a message: the file's name is a time later than that of every message that waits. Raises FilesError."""
+    make_folder(folder)
+    waiting = _stamps(folder)
+    moment = max(time.time(), timestamp_seconds(waiting[-1]) + _TICK if waiting else 0.0)
+    data = (dump(asdict(message)) + "\n").encode()
+    while not create(path := folder / f"{timestamp(moment)}{_SUFFIX}", data):
+        moment += _TICK
+    return path
+
+
+def take(
+    folder: Path, record: Callable[[Message], None] | None = None, say: Callable[[str], None] | None = None
+) -> tuple[Message, ...]:
+    """All messages that wait, oldest first; each is given to `record` and then removed.
+
+    So a kill in between delivers a message twice rather than never. What cannot be read is set aside and told to `say`.
+    """
+    taken = []
+    for stamp in _stamps(folder):
+        path = folder / f"{stamp}{_SUFFIX}"
+        data = read_whole(path)
+        if data is None:
+            continue
+        try:
+            message = _message(data)
+        except (ValueError, TypeError, RecursionError) as error:
+            aside = set_aside(path)
+            aside = set_aside(path)
+            if say is not None:
+                say(f"A message to a step could not be read ({error}); it is kept as {aside}.")
+            continue
+        if record is not None:
+            record(message)
+        path.unlink(missing_ok=True)
+        taken.append(message)
+    return tuple(taken)
+
+
+def _stamps(folder: Path) -> list[str]:
+    """The timestamps of the waiting messages, oldest first."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        names = (entry.name.removesuffix(_SUFFIX) for entry in entries if entry.name.endswith(_SUFFIX))
+        return sorted(name for name in names if TIMESTAMP.fullmatch(name))
+    return []
+
+
+def _message(data: bytes) -> Message:
+    """Raises ValueError, TypeError."""
+    value = json.loads(data)
+    fields = {key: value[key] for key in ("at", "by", "kind", "text") if key in value}
+    if not all(isinstance(text, str) for text in fields.values()):
+        raise ValueError("its fields are not texts")
+    return Message(**{**fields, "kind": Asks(fields.get("kind", ""))})

@@ -1,0 +1,198 @@
+"""The books in the run folder: manifest.json, a row a run, and lineage.json, which session to resume for a step.
+
+It must not know what a row means. Both files are shared with other processes and other programs: each change is made
+under the lock of the manifest, and rows of other runs keep their very text. What can hurt: a file that is not what it
+should be is set aside, never overwritten, and the caller gets a sentence to say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flower_mcp.core.books import StepResult, as_json
+from flower_mcp.workbench.files import make_home, read_whole, write_whole
+from flower_mcp.workbench.json_files import dump, masked, set_aside
+from flower_mcp.workbench.locks import write_lock
+
+MANIFEST, LINEAGE, LOCK = "manifest.json", "lineage.json", "manifest.json.lock"
+_BLANK = " \t\r\n"
+
+
+class Manifest:
+    """`manifest.json`: a JSON array with a row a run. Making the object touches nothing on disk."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.path = run_dir / MANIFEST
+
+    def put(self, row: StepResult) -> tuple[str, ...]:
+        """Insert the row, or replace the one with the same `run`. All other rows keep their text and their order.
+
+        Answers sentences to say (a broken manifest was set aside). Raises FilesError, LockTimeout.
+        """
+        with _locked(self.path.parent):
+            rows, notes = self._rows_or_aside()
+            text = dump(masked(as_json(row)))
+            at = next((n for n, (_, value) in enumerate(rows) if _run(value) == row.run), len(rows))
+            texts = [other for other, _ in rows]
+            texts[at : at + 1] = [text]
+            write_whole(self.path, ("[\n" + ",\n".join(texts) + "\n]\n").encode("utf-8", "surrogatepass"))
+        return notes
+
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """All rows that are objects, oldest first; nothing when there is no manifest or it cannot be read."""
+        try:
+            rows = _elements(_text(read_whole(self.path) or b"[]"))
+        except ValueError:
+            return ()
+        return tuple(value for _, value in rows if isinstance(value, dict))
+
+    def _rows_or_aside(self) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+        data = read_whole(self.path)
+        if data is None:
+            return [], ()
+        try:
+            return _elements(_text(data)), ()
+        except ValueError as error:
+            return [], (_broken(self.path, error),)
+
+
+@dataclass(frozen=True, slots=True)
+class LineageState:
+    """The content of lineage.json: `steps` maps a step to the id of its last session; `woke` counts the wakes.
+
+    `notes` are sentences to say: a broken file was set aside.
+    """
+
+    workspace: str = ""
+    woke: int = 0
+    steps: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class Lineage:
+    """`lineage.json`, so that the next process finds a step's session. Making the object touches nothing on disk.
+
+    `workspace` is recorded at each change, when it is given: a workspace that moved keeps its lineage.
+    """
+
+    def __init__(self, run_dir: Path, workspace: str = "") -> None:
+        self.path = run_dir / LINEAGE
+        self.workspace = workspace
+
+    def read(self) -> LineageState:
+        """The lineage; empty when there is none. A broken file is set aside (`notes` says so)."""
+        try:
+            return _lineage(self._read(), ())
+        except ValueError:
+            with _locked(self.path.parent):  # under the lock: what is set aside must be what was found broken
+                return _lineage(*self._read_or_aside())
+
+    def remember(self, step: str, session_id: str) -> LineageState:
+        """Note the session of a step. Raises FilesError, LockTimeout."""
+        return self._change(lambda value: {"steps": {**value["steps"], step: session_id}})
+
+    def wake(self) -> LineageState:
+        """Count one more wake; the new count is in the answer. Raises FilesError, LockTimeout."""
+        return self._change(lambda value: {"woke": value["woke"] + 1})
+
+    def _change(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> LineageState:
+        with _locked(self.path.parent):
+            value, notes = self._read_or_aside()
+            value |= {"workspace": self.workspace or value["workspace"], **change(value)}
+            write_whole(self.path, (dump(value, indent=2) + "\n").encode())
+        return _lineage(value, notes)
+
+    def _read_or_aside(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        try:
+            return self._read(), ()
+        except ValueError as error:
+            note = _broken(self.path, error)
+            return self._read(), (note,)
+
+    def _read(self) -> dict[str, Any]:
+        """The file's object with all our keys, unknown keys kept. Raises ValueError."""
+        data = read_whole(self.path)
+        value = {} if data is None else _parsed(data)
+        return {"workspace": self.workspace, "woke": 0, "steps": {}, **value}
+
+
+def _lineage(value: Mapping[str, Any], notes: tuple[str, ...]) -> LineageState:
+    return LineageState(value["workspace"], value["woke"], dict(value["steps"]), notes)
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    """The object in the file, if the keys that we know hold what they should. Raises ValueError."""
+    try:
+        value = json.loads(_text(data))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("it is no JSON object")
+    steps = value.get("steps", {})
+    kinds = (isinstance(steps, dict), type(value.get("woke", 0)) is int, isinstance(value.get("workspace", ""), str))
+    if not all(kinds) or not all(isinstance(session, str) for session in steps.values()):
+        raise ValueError("workspace, woke or steps is not what it should be")
+    return value
+
+
+@contextmanager
+def _locked(run_dir: Path) -> Iterator[None]:
+    """The run folder exists and nobody else changes its books."""
+    make_home(run_dir)
+    with write_lock(run_dir / LOCK):
+        yield
+
+
+def _text(data: bytes) -> str:
+    """UTF-8 with or without a BOM. Raises ValueError."""
+    return data.decode("utf-8-sig")
+
+
+def _elements(text: str) -> list[tuple[str, Any]]:
+    """The elements of a JSON array, each with its own text. Raises ValueError when the text is no array."""
+    decoder, found = json.JSONDecoder(), []
+    at = _after(text, 0, "[")
+    while not text.startswith("]", at):
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+        found.append((text[at:end], value))
+        at = _skip(text, end)
+        if text.startswith(",", at):
+            at = _skip(text, at + 1)
+        elif not text.startswith("]", at):
+            raise ValueError(f"it is no JSON array at character {at}")
+    if _skip(text, at + 1) != len(text):
+        raise ValueError("something follows the JSON array")
+    return found
+
+
+def _after(text: str, at: int, sign: str) -> int:
+    """The place after the sign that must come next. Raises ValueError."""
+    at = _skip(text, at)
+    if not text.startswith(sign, at):
+        raise ValueError("it is no JSON array")
+    return _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    """The place of the next character that is not blank."""
+    while at < len(text) and text[at] in _BLANK:
+        at += 1
+    return at
+
+
+def _run(value: object) -> object:
+    return value.get("run") if isinstance(value, dict) else None
+
+
+def _broken(path: Path, error: Exception) -> str:
+    """Set the file aside; the sentence that says so."""
+    aside = set_aside(path)
+    return f"{path} could not be read ({error}); it is kept as {aside.name if aside else 'nothing'}, a new one begins."

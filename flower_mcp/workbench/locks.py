@@ -1,0 +1,152 @@
+"""Locks of the kernel: the run lock, held as long as a step runs, and the write lock, held for one freeze or edit.
+
+A lock belongs to an open file: it goes when that file is closed, so a dead owner's lock is free by itself, and two
+holders within one process conflict as two processes do. Lock files are never removed: removing one that somebody waits
+for would give two owners. What can hurt: a check must not look like an owner, so it takes a shared lock for an instant,
+and whoever wants the run lock looks again for a moment before believing that it is taken.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from flower_mcp.core.errors import FilesError, LockTimeout
+
+PATIENCE = 5.0  # seconds that a writer waits for the write lock (design, section 3)
+_CHECKS = 0.1  # seconds in which a run lock's wanter takes a holder for a passing check
+_SHORTEST, _UNEVEN = 0.0005, 0.0015  # seconds between two looks; short and uneven, so that no waiter starves
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try(descriptor: int, *, shared: bool = False) -> bool:
+        """Take the lock of an open file if it is free now. There are no shared locks here: a check is an owner."""
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _try(descriptor: int, *, shared: bool = False) -> bool:
+        """Take the lock of an open file if it is free now."""
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+class RunLock:
+    """The lock that a supervisor holds as long as its step runs. `prepare` makes the folder, if that is still to do.
+
+    `acquire` answers at once, but for a tenth of a second in which a check of somebody else may pass. Used as a
+    context manager it acquires on entering and gives whether it did.
+    """
+
+    def __init__(self, path: Path, prepare: Callable[[], None] | None = None) -> None:
+        self.path = path
+        self._prepare = prepare
+        self._descriptor: int | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock; False when somebody else, in this process or in another, holds it."""
+        if self._descriptor is None:
+            if self._prepare is not None:
+                self._prepare()
+            self._descriptor = _take(self.path, _CHECKS)
+        return self._descriptor is not None
+
+    def release(self) -> None:
+        """Give the lock back; nothing happens when it is not held."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody holds the lock of this file. Makes no file, waits for nobody."""
+    flags = os.O_RDWR if sys.platform == "win32" else os.O_RDONLY  # a file system may refuse to lock what is read-only
+    try:
+        descriptor = _open(path, flags)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try(descriptor, shared=True)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def write_lock(path: Path, patience: float = PATIENCE) -> Iterator[None]:
+    """Hold the write lock. Its folder must exist. Raises LockTimeout after `patience` seconds."""
+    descriptor = _take(path, patience)
+    if descriptor is None:
+        raise LockTimeout(
+            f"Another program has been writing for {patience:g} seconds and holds the lock {path}.",
+            kept="Nothing was written.",
+            next="Try again; if it stays so, look for a stopped flower or flower-mcp process.",
+        )
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(path: Path, patience: float) -> int | None:
+    """The open, locked file; None when the lock stayed taken for `patience` seconds."""
+    end = time.monotonic() + patience
+    descriptor = _open(path, os.O_RDWR | os.O_CREAT)
+    try:
+        while True:
+            if _try(descriptor):
+                if _is_at(descriptor, path):
+                    taken, descriptor = descriptor, -1
+                    return taken
+                os.close(descriptor)  # the folder was emptied while we waited: this lock is nobody's any more
+                descriptor = -1
+                descriptor = _open(path, os.O_RDWR | os.O_CREAT)
+            elif time.monotonic() >= end:
+                return None
+            else:
+                time.sleep(_SHORTEST + _UNEVEN * (time.monotonic_ns() % 1000) / 1000)
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _open(path: Path, flags: int) -> int:
+    """Open a lock file, never through a link. Raises FileNotFoundError, else FilesError."""
+    try:
+        return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise FilesError(
+            f"The lock file {path} cannot be opened: {error.strerror}.", next="Is it a link or a folder?"
+        ) from error
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file is still the one at this path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,106 @@
+"""Where Claude Code keeps the transcripts of its sessions, and their lines from the end backwards.
+
+It must not know what a line means (core/transcript.py does). Transcripts belong to the CLI: nothing here writes. What
+can hurt: they grow to many megabytes, so only the end is read; a killed CLI leaves a torn last line, and lines that are
+no JSON are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+_BLOCK = 64 * 1024  # bytes read at a time; a message of the CLI mostly fits
+_LONGEST_KEY = 200  # characters of a project's folder, then the CLI cuts and adds a hash
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def find(session_id: str, *, config_dir: Path | None = None, home: Path | None = None) -> Path | None:
+    """The transcript of a session, in whichever project it lies; the newest, if in several. None: there is none.
+
+    Looks under `config_dir`, else $CLAUDE_CONFIG_DIR, else `.claude` in `home` (default: the user's).
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", session_id):
+        return None
+    found: list[tuple[float, Path]] = []
+    with suppress(OSError), os.scandir(_config(config_dir, home) / "projects") as projects:
+        for project in projects:
+            path = Path(project.path) / f"{session_id}.jsonl"
+            with suppress(OSError):
+                found.append((path.stat().st_mtime, path))
+    return max(found)[1] if found else None
+
+
+def project_key(path: Path) -> str:
+    """The name that Claude Code gives a folder under `projects/`: all but ASCII letters and digits become `-`.
+
+    Of a path over 200 characters the rest is cut, and a hash follows, which differs between builds of the CLI: compare
+    such keys by their first 200 characters.
+    """
+    name = unicodedata.normalize("NFC", os.path.realpath(path))
+    key = re.sub(r"[^a-zA-Z0-9]", "-", name)
+    return key if len(key) <= _LONGEST_KEY else f"{key[:_LONGEST_KEY]}-{_hash(name)}"
+
+
+def lines_backwards(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects in a JSONL file, last line first. Torn lines, garbage and what is no object are passed over.
+
+    Reads as far as it is asked to, as the file was when it was opened. No file: nothing.
+    """
+    for line in _raw_lines_backwards(path):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _raw_lines_backwards(path: Path) -> Iterator[bytes]:
+    """The lines as bytes, without their ends, last one first."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        end = file.seek(0, os.SEEK_END)
+        pieces: list[bytes] = []  # of the line whose beginning is not found yet, last piece first
+        while end > 0:
+            start = max(0, end - _BLOCK)
+            file.seek(start)
+            first, *lines = file.read(end - start).split(b"\n")
+            end = start
+            if lines:
+                yield b"".join((lines.pop(), *reversed(pieces)))
+                yield from reversed(lines)
+                pieces = []
+            pieces.append(first)
+        yield b"".join(reversed(pieces))
+
+
+def _config(config_dir: Path | None, home: Path | None) -> Path:
+    """The folder of Claude Code's settings and sessions."""
+    if config_dir is not None:
+        return config_dir
+    if home is None and (given := os.environ.get("CLAUDE_CONFIG_DIR")):
+        return Path(unicodedata.normalize("NFC", given))
+    return (home or Path.home()) / ".claude"
+
+
+def _hash(text: str) -> str:
+    """The 32-bit hash, in base 36, that the CLI puts after a name that it cut."""
+    value = 0
+    for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"):
+        value = (value * 31 + unit) & 0xFFFFFFFF
+    value = min(value, 2**32 - value)  # the absolute value of the signed number
+    digits = ""
+    while value:
+        value, digit = divmod(value, 36)
+        digits = _DIGITS[digit] + digits
+    return digits or "0"
