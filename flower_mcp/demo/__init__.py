@@ -1,0 +1,1 @@
+"""A scripted model on loopback and a small story for it."""
