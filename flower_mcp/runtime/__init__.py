@@ -1,0 +1,1 @@
+"""Claude sessions: the only code that imports claude_agent_sdk, and the keeper."""

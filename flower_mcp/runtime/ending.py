@@ -1,0 +1,59 @@
+"""Moves that end a run: finished, failed, stopped. They put the reason into the row; closing is the step's business."""
+
+from __future__ import annotations
+
+from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.events import Kind
+from flower_mcp.core.failures import Failure
+from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.runtime.step import MoveEnd, StepRun
+
+_OVER: MoveEnd = (Ending.STOP, Guard.ANY)  # what a last move answers is not asked any more
+
+
+async def finish(run: StepRun) -> MoveEnd:
+    """The step is done."""
+    run.record.change(ok=True)
+    return _OVER
+
+
+async def fail(run: StepRun) -> MoveEnd:
+    """The step failed; say why, when nobody has."""
+    if run.record.row.error is None:
+        run.record.change(error=_floor_sentence(run))
+    run.record.event(Kind.ERROR, run.record.row.error or "", failure=str(run.failure), final=True)
+    return _OVER
+
+
+async def stop(run: StepRun) -> MoveEnd:
+    """The step stopped at a limit or because somebody asked; it can go on later."""
+    if run.record.row.error is None:
+        run.record.change(error=_stop_sentence(run))
+    return _OVER
+
+
+def _floor_sentence(run: StepRun) -> str:
+    """A session that was over the line with its first message."""
+    meter = run.session.reader.meter if run.session else None
+    if run.barren_sessions > 1 or meter is None or meter.messages == 0:
+        return (
+            f"Two fresh sessions in a row were too full for their first request ({run.handing.why}). "
+            "A handoff cannot help: give a smaller task or a model with a larger window."
+        )
+    return (
+        f"The session's first message already carried {used_text(meter.context)}, and the handoff line is at "
+        f"{window_text(run.policy.at)}: 阈值很可能低于这个角色的启动地板,把 window 调大,或 --no-handoff. "
+        "(The line is below what a session starts with: give a larger --window, or --no-handoff.)"
+    )
+
+
+def _stop_sentence(run: StepRun) -> str:
+    """Why it stopped, and how to go on."""
+    budget = run.spec.max_budget_usd
+    if run.stop_asked:
+        return "Stopped as asked. Run flower again to go on from here."
+    spent = run.spent_before + (run.costs.total or 0.0)
+    if budget is not None and (spent >= budget or run.failure is Failure.BUDGET or run.spec.max_turns is None):
+        return f"spent {spent:.2f} of {budget:.2f} USD; go on with --budget {max(budget * 2, 1):.0f}"
+    turns = run.turns_before + run.record.row.num_turns
+    return f"used {turns} of {run.spec.max_turns} turns; go on with --max-turns {(run.spec.max_turns or turns) * 2}"

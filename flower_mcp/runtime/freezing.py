@@ -1,0 +1,117 @@
+"""Moves that put the document to disk: freeze what the session wrote, or a document assembled by code.
+
+Failing to write is never a reason to stop. The supervisor's own facts go into scene here. What a session did write is
+kept, also when code has to fill in the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import anyio
+
+from flower_mcp.core.books import WrittenBy
+from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.events import Kind
+from flower_mcp.core.handoff import FIELDS, Handoff, degraded
+from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.runtime.documents import Text, freeze_text, state_of
+from flower_mcp.runtime.keeping import running
+from flower_mcp.runtime.scene import add_to_scene, git_lines, running_lines, stopped_lines
+from flower_mcp.runtime.step import MoveEnd, StepRun
+
+
+async def freeze(run: StepRun) -> MoveEnd:
+    """Freeze what the session wrote."""
+    verdict = run.handing.verdict
+    if verdict is None or verdict.handoff is None:
+        return await degrade(run)
+    return await _freeze(run, verdict.handoff, verdict.written_by or WrittenBy.SESSION, verdict.why)
+
+
+async def degrade(run: StepRun) -> MoveEnd:
+    """Assemble a document from what is known, keep whatever the session did write, and freeze that."""
+    verdict = run.handing.verdict
+    why = (verdict.why if verdict else None) or run.handing.why or "the session could not write"
+    if run.session is not None:
+        run.handing.stopped.extend(
+            task for task in run.session.reader.tasks.values() if task not in run.handing.stopped
+        )
+    assembled = _completed_by(degraded(run.step, run.words, why=why), run.handing.partial)
+    return await _freeze(run, assembled, WrittenBy.CODE, why)
+
+
+def _completed_by(assembled: Handoff, partial: Handoff) -> Handoff:
+    """The assembled document with what the session had written put in."""
+    joined = {}
+    for name in FIELDS:
+        ours, theirs = getattr(assembled, name), getattr(partial, name)
+        joined[name] = (
+            "\n\n".join(part for part in (ours, theirs) if part) if name in ("doing", "scene") else (theirs or ours)
+        )
+    return replace(assembled, **joined, extra=partial.extra)
+
+
+async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: str | None) -> MoveEnd:
+    lines = [
+        *await git_lines(run.setting.workspace),
+        *stopped_lines(run.handing.stopped),
+        *running_lines(await anyio.to_thread.run_sync(running, run.run_id)),
+    ]
+    handoff = replace(handoff, step=run.step, scene=add_to_scene(handoff.scene, lines))
+    document = freeze_text(run, handoff)
+    _keep(run, document, written_by, why)
+    run.handoffs += 1
+    left = run.handoffs <= run.policy.max_generations
+    if not left:
+        run.record.change(error=_cap_sentence(run))
+    return Ending.FROZEN, Guard.LEFT if left else Guard.NONE_LEFT
+
+
+def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) -> None:
+    """Put a frozen document into the books and tell about it."""
+    meter = run.session.reader.meter if run.session else None
+    run.worked.append(((meter.floor if meter else None) or 0, run.record.row.context))
+    run.handing = replace(
+        run.handing, text=document.text, path=document.path, revision=document.revision, frozen_at=time.time(),
+        document=document, stopped=[], verdict=None, partial=Handoff(), why="", asks=0,
+    )  # fmt: skip
+    run.record.generation(
+        durable=True,
+        path=None if document.path is None else str(document.path),
+        frozen=document.revision,
+        written_by=written_by,
+        why=why,
+    )
+    run.record.document(state_of(document))
+    if document.handoff.degraded:
+        run.record.error(f"交接降级({why})")
+    elif why:
+        run.record.error(f"交接({why})")
+    run.record.event(
+        Kind.HANDOFF,
+        f"handoff written: {document.path or 'in memory, there is no workbench'}",
+        phase="done",
+        context=run.record.row.context,
+        window=run.policy.window,
+        degraded=document.handoff.degraded,
+        path=None if document.path is None else str(document.path),
+        sections={name: getattr(document.handoff, name) for name in FIELDS},
+        written_by=str(written_by),
+        why=why,
+        cost_usd=run.costs.total,
+    )
+
+
+def _cap_sentence(run: StepRun) -> str:
+    """The seed's sentence at the cap, with the figures."""
+    worked = ", ".join(used_text(max(0, context - floor)) for floor, context in run.worked)
+    floor = max((floor for floor, _ in run.worked), default=0)
+    return (
+        f"{run.policy.max_generations} handoffs in one run are the most; the last document is frozen and waits. "
+        f"阈值很可能低于这个角色的启动地板,把 window 调大,或 --no-handoff. "
+        f"(The handoff line, {window_text(run.policy.at)}, is probably too near to what a session starts with, "
+        f"{used_text(floor)}; tokens worked in each session: {worked}.) "
+        "Run flower again to go on from the document, or give a larger --window."
+    )

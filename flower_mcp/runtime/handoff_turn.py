@@ -1,0 +1,150 @@
+"""The handoff turn: the session that did the work writes its document, in the same client, with the same tools.
+
+Exempt from the watermark, the budget, the turns and the caller's text events. What can hurt: a turn that the CLI
+injects may come first, so ours is known by its prompt's uuid; a budget that runs out here must not cost the document,
+so the session is then reopened without one and asked again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import anyio
+
+from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.events import Kind
+from flower_mcp.core.failures import Failure, Outcome, failure_of
+from flower_mcp.core.handoff import FIELDS, Extra, Handoff
+from flower_mcp.core.texts import render, used_text, window_text
+from flower_mcp.core.writing import TurnEnd, Written, judge
+from flower_mcp.runtime.gate import Mode
+from flower_mcp.runtime.options import Opening
+from flower_mcp.runtime.signals import Asked, Gone, Measured, Said, TurnEnded
+from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.runtime.working import account
+
+INTERRUPT_LIMIT = 10.0  # seconds for an interrupted turn to give its result
+
+
+async def ask(run: StepRun) -> MoveEnd:
+    """Ask for the document."""
+    used, window = used_text(_context(run)), window_text(run.policy.window)
+    run.record.event(
+        Kind.HANDOFF,
+        f"context {used}/{window}: writing the handoff",
+        phase="writing",
+        context=_context(run),
+        window=run.policy.window,
+    )
+    run.handing.asks = 1
+    run.handing.began = time.time()
+    return await _written(run, render("handoff", {"used": used, "window": window}), Handoff())
+
+
+async def ask_again(run: StepRun) -> MoveEnd:
+    """Ask once more, naming what is missing; what is there already is kept."""
+    verdict = run.handing.verdict
+    missing = " and ".join(verdict.missing) if verdict else "doing and next"
+    run.handing.asks += 1
+    return await _written(run, render("again", {"missing": missing}), run.handing.partial)
+
+
+def new_draft(run: StepRun) -> Handoff | None:
+    """The draft that the session handed in since the turn began, if any."""
+    lives = run.setting.books.lives
+    draft = lives.read_draft(run.step)
+    if draft is None or draft.written_at < run.handing.began:
+        return None
+    return Handoff.from_markdown(draft.text, run.step)
+
+
+async def _written(run: StepRun, prompt: str, before: Handoff) -> MoveEnd:
+    """Run one handoff turn and judge it."""
+    outcome, text = await _turn(run, prompt)
+    if failure_of(outcome) is Failure.BUDGET and await _reopen_without_budget(run):
+        outcome, text = await _turn(run, prompt)
+    if run.stop_asked:
+        return Ending.STOP, Guard.ANY
+    handoff = _joined(before, Handoff.from_markdown(text, run.step), text)
+    run.handing.partial = handoff
+    written = Written(_end(outcome), handoff, new_draft(run), run.handing.asks, _detail(outcome))
+    run.handing.verdict = judge(written)
+    return run.handing.verdict.ending, Guard.ANY
+
+
+async def _turn(run: StepRun, prompt: str) -> tuple[Outcome, str]:
+    """Send a prompt and collect the main thread's text until its result, within the policy's time."""
+    session = run.session
+    if session is None or not session.alive:
+        return Outcome(is_error=True, exited=True, text="the session had ended"), ""
+    session.gate.mode = Mode.WRITE
+    mine = await session.say(prompt)
+    texts: list[str] = []
+    with anyio.move_on_after(run.policy.write_timeout):
+        outcome = await _result(run, mine, texts)
+        return outcome, "\n\n".join(texts)
+    await session.interrupt()
+    with anyio.move_on_after(INTERRUPT_LIMIT):
+        await _result(run, mine, texts)
+    return Outcome(is_error=True, silent=True, text=f"nothing in {run.policy.write_timeout:.0f} s"), "\n\n".join(texts)
+
+
+async def _result(run: StepRun, mine: str, texts: list[str]) -> Outcome:
+    """Read until the result of the prompt `mine`; text of turns before it is dropped."""
+    while True:
+        signal = await run.receive()
+        match signal:
+            case Said(text):
+                texts.append(text)
+            case Measured(meter):
+                run.record.generation(context=meter.context)
+                run.record.change(context=meter.context)
+            case TurnEnded():
+                account(run, signal)
+                if mine in signal.uuids or (signal.ours and not signal.uuids):
+                    return signal.outcome
+                texts.clear()
+            case Gone(outcome):
+                return outcome
+            case Asked() if run.stop_asked:
+                return Outcome()
+            case _:
+                pass
+
+
+async def _reopen_without_budget(run: StepRun) -> bool:
+    """Resume the session in a new process that has no budget; its document must get written."""
+    session_id = run.record.row.session_id
+    run.leave()
+    failure = await run.open(Opening(session_id or "", resume=True))
+    return failure is None
+
+
+def _joined(before: Handoff, after: Handoff, text: str) -> Handoff:
+    """The newer reading, completed from the older one; prose that is no document is kept as a section of its own."""
+    fields = {name: getattr(after, name) or getattr(before, name) for name in FIELDS}
+    nothing_read = not any(getattr(after, name) for name in FIELDS) and not after.extra
+    extra = after.extra or before.extra
+    if nothing_read and text.strip():
+        extra = (*before.extra, Extra("What the session answered", text.strip("\n"), after="scene"))
+    return replace(after, **fields, extra=extra)
+
+
+def _end(outcome: Outcome) -> TurnEnd:
+    kind = failure_of(outcome)
+    if kind in (Failure.NONE, Failure.OUR_BREAK):
+        return TurnEnd.CUT if outcome.stop_reason == "max_tokens" else TurnEnd.COMPLETED
+    if kind is Failure.OUTPUT_LIMIT:
+        return TurnEnd.CUT
+    if kind is Failure.SILENT:
+        return TurnEnd.TIMEOUT
+    return TurnEnd.DIED if outcome.exited else TurnEnd.ERROR
+
+
+def _detail(outcome: Outcome) -> str:
+    return outcome.words if outcome.is_error else ""
+
+
+def _context(run: StepRun) -> int:
+    return run.session.reader.meter.context if run.session else run.record.row.context

@@ -1,0 +1,204 @@
+"""Moves that open a session: begin with the task, resume, launch from a document; and the pause before a retry."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.events import Kind
+from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
+from flower_mcp.core.handoff import Handoff
+from flower_mcp.core.policy import WindowSource
+from flower_mcp.core.texts import load, used_text
+from flower_mcp.core.transcript import context_of
+from flower_mcp.runtime.documents import current_text
+from flower_mcp.runtime.look import is_born, transcript_of, was_cut_off
+from flower_mcp.runtime.options import Opening
+from flower_mcp.runtime.signals import Asked
+from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.workbench.transcripts import lines_backwards
+
+
+async def begin(run: StepRun) -> MoveEnd:
+    """Start the first session with the task."""
+    session_id = run.new_session_id()
+    run.is_fresh = True
+    return await _open(run, Opening(session_id), _next_number(run, session_id), run.words, phase="started")
+
+
+async def resume(run: StepRun) -> MoveEnd:
+    """Go on in the session that there is: in its process when it lives, else in a new one."""
+    session_id = run.record.row.session_id or ""
+    prompt = _words_for_resumed(run)
+    run.is_fresh = False
+    if run.session is not None and run.session.alive:
+        await run.session.say(prompt)
+        return Ending.OPENED, Guard.ANY
+    number = _number_of(run, session_id)
+    return await _open(run, Opening(session_id, resume=True), number, prompt, phase="resumed")
+
+
+async def launch(run: StepRun) -> MoveEnd:
+    """Start the successor from the document, as it is now; the session before is closed beside it."""
+    text, path, revision = run.handing.text, run.handing.path, run.handing.revision
+    if not text:
+        document = current_text(run)
+        if document is None:
+            return run_failed(run, Outcome(is_error=True, text="the document to start from is gone"))
+        text, path, revision = document.text, document.path, document.revision
+    run.handing = replace(run.handing, text="")
+    session_id = run.new_session_id()
+    number = _next_number(run, session_id)
+    _mark_launched(run, session_id, revision)
+    run.retire()
+    run.is_fresh = True
+    prompt = Handoff().prompt_block(text, path=None if path is None else str(path), task=run.words or None)
+    return await _open(run, Opening(session_id), number, prompt, phase="launched")
+
+
+async def pause(run: StepRun) -> MoveEnd:
+    """Wait before a retry, a little longer each time; a stop ends it at once."""
+    retry = run.setting.retry
+    seconds = retry.pause(run.failures_in_a_row) * random.uniform(0.75, 1.25) if retry else 0.0
+    run.record.change(attempts=run.record.row.attempts + 1)
+    run.record.event(
+        Kind.RETRY,
+        f"{run.failure}: trying again in {seconds:.0f} s",
+        attempt=run.record.row.attempts,
+        seconds=round(seconds, 1),
+        failure=str(run.failure),
+    )
+    signal = await run.receive(seconds)
+    while signal is not None and not isinstance(signal, Asked):
+        signal = await run.receive(seconds)
+    if run.stop_asked:
+        return Ending.STOP, Guard.ANY
+    session_id = run.record.row.session_id
+    if run.failure is Failure.NO_CONVERSATION or not is_born(run, session_id):
+        run.leave()
+        run.next_id = None if run.failure is Failure.NO_CONVERSATION else session_id
+        has_document = current_text(run) is not None and len(run.record.row.generations) > 1
+        return Ending.PAUSED, Guard.UNBORN_DOCUMENT if has_document else Guard.UNBORN_TASK
+    return Ending.PAUSED, Guard.BORN
+
+
+def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
+    """Ask the table of failures what an outcome asks for, and keep the reason."""
+    kind = failure_of(outcome)
+    rule = RULES[kind]
+    run.failure = kind
+    if rule.action is Action.HAND_OFF:
+        run.handing.why = outcome.words
+        run.barren_sessions += int(run.session is not None and run.session.reader.meter.messages == 0)
+        return Ending.OVERFLOW, Guard.BARREN if run.barren_sessions > 1 else Guard.ANY
+    run.failures_in_a_row += 1
+    retry = run.setting.retry
+    most = min(rule.limit or retry.max_attempts, retry.max_attempts) if retry else 1
+    told = f"{kind}: {outcome.words}"
+    run.record.event(Kind.ERROR, told, failure=str(kind))
+    if rule.action is Action.RETRY and retry is not None and run.failures_in_a_row < most:
+        run.record.error(told)
+        if run.session is not None and not run.session.alive:
+            run.leave()
+        return Ending.RETRY, Guard.ANY
+    run.record.change(error=" ".join(part for part in (told, rule.next) if part))
+    return Ending.GIVE_UP, Guard.ANY
+
+
+async def _open(run: StepRun, opening: Opening, number: int, prompt: str, *, phase: str) -> MoveEnd:
+    """Write the id down, start the process, send the first prompt."""
+    left = _budget_left(run)
+    if left is not None and left <= 0:
+        return Ending.BUDGET, Guard.ANY
+    run.record.begin_generation(number, opening.session_id)
+    failure = await run.open(replace(opening, budget_usd=left))
+    session = run.session
+    if failure is not None or session is None:
+        return run_failed(run, failure or Outcome(is_error=True, exited=True))
+    if _has_no_credentials(session.account):
+        return run_failed(run, Outcome(is_error=True, error="authentication_failed", text="Not logged in."))
+    await _learn_window(run)
+    session.reader.meter = session.reader.meter.more(len(prompt))
+    await session.say(prompt)
+    run.record.remember_session()
+    run.record.event(
+        Kind.SESSION,
+        _told(run, opening, number, phase),
+        phase=phase,
+        window=run.policy.window,
+        window_source=str(run.source),
+        at=run.policy.at,
+        model=session.model or run.spec.model,
+    )
+    return Ending.OPENED, Guard.ANY
+
+
+def _has_no_credentials(account: dict[str, object]) -> bool:
+    """What the CLI said at connect: no token and no key, on Anthropic's own API."""
+    return (
+        account.get("apiProvider") == "firstParty"
+        and account.get("tokenSource") in (None, "none")
+        and account.get("apiKeySource") in (None, "none")
+    )
+
+
+async def _learn_window(run: StepRun) -> None:
+    """Ask the CLI for the window, once a run, when nobody knows better."""
+    if run.source is not WindowSource.GUESSED or run.session is None:
+        return
+    window = await run.session.reported_window()
+    if window:
+        run.policy = run.policy.with_window(window)
+        run.source = WindowSource.REPORTED
+        run.record.policy(run.policy, run.source)
+
+
+def _budget_left(run: StepRun) -> float | None:
+    """USD that the step may still spend; None without a budget."""
+    budget = run.spec.max_budget_usd
+    return None if budget is None else budget - run.spent_before - (run.costs.total or 0.0)
+
+
+def _number_of(run: StepRun, session_id: str) -> int:
+    """The number of a session that is known, here or from the run before; 1 when it is not."""
+    before = run.setting.before
+    known = (*(before.row.generations if before else ()), *run.record.row.generations)
+    return next((generation.n for generation in reversed(known) if generation.session_id == session_id), 1)
+
+
+def _next_number(run: StepRun, session_id: str) -> int:
+    """The number of a new session: one more than the last; an id drawn before keeps its number."""
+    if run.setting.fresh and not run.record.row.generations:
+        return 1
+    before = run.setting.before
+    known = (*(before.row.generations if before else ()), *run.record.row.generations)
+    for generation in known:
+        if generation.session_id == session_id:
+            return generation.n
+    return max((generation.n for generation in known), default=0) + 1
+
+
+def _mark_launched(run: StepRun, session_id: str, revision: str) -> None:
+    """Note in the session before which revision was launched, in the same write as the new id."""
+    generation = run.record.row.generation
+    if generation is not None and generation.session_id != session_id and generation.launched is None:
+        run.record.generation(launched=revision)
+
+
+def _words_for_resumed(run: StepRun) -> str:
+    """What a resumed session is told."""
+    words = run.setting.prompt
+    if run.failures_in_a_row or not words:
+        return load("continue")
+    return f"{load('continue')}\n\n{words}" if was_cut_off(run) else words
+
+
+def _told(run: StepRun, opening: Opening, number: int, phase: str) -> str:
+    """The line for people: which session, and for a resumed one the context that reopening it will read."""
+    text = f"{run.step}: session {number} {phase}"
+    if not opening.resume:
+        return text
+    path = transcript_of(run, opening.session_id)
+    context = context_of(lines_backwards(path)) if path else None
+    return text if context is None else f"{text}, context {used_text(context)}"

@@ -1,0 +1,231 @@
+"""One session's messages, read in order: signals for the step, the meter, running tasks, and how far reading has come.
+
+It must not decide anything. What can hurt: the SDK runs hooks beside this reader, so a hook that looks at the meter
+too early decides on a stale figure; it waits on `reached` first. One API message comes as several, a result's usage is
+a sum, and an error arrives as an assistant message that no model wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import anyio
+from claude_agent_sdk import (
+    AssistantMessage,
+    ResultMessage,
+    StreamEvent,
+    SystemMessage,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+
+from flower_mcp.core.failures import Outcome
+from flower_mcp.core.meter import Meter, Usage
+from flower_mcp.runtime.signals import (
+    BackgroundTask,
+    Idle,
+    Measured,
+    Retrying,
+    Said,
+    Signal,
+    TurnEnded,
+    Used,
+)
+
+ENDED = frozenset({"completed", "failed", "stopped", "killed"})  # statuses of tasks, in both of the CLI's vocabularies
+_IN_BACKGROUND = re.compile(r"running in background with ID: ([\w-]+)\..{0,40}written to: ([^\n]{1,400}?\.output)")
+SYNTHETIC = "<synthetic>"  # the model's name on messages that the CLI wrote itself
+
+
+class Reader:
+    """Reads one session. `tasks` are the agents and shells that run now, by id."""
+
+    def __init__(self) -> None:
+        self.meter = Meter()
+        self.tasks: dict[str, BackgroundTask] = {}
+        self.model: str | None = None
+        self.idle = True
+        self.turns = 0
+        self._error: str | None = None
+        self._stop_reason: str | None = None
+        self._commands: dict[str, str] = {}
+        self._tool_results: set[str] = set()
+        self._answering = False
+        self._moved = anyio.Event()
+        self._expected: set[str] = set()
+        self._turn_uuids: set[str] = set()
+
+    def expect(self, prompt_uuid: str) -> None:
+        """Learn of a prompt that was just sent."""
+        self._expected.add(prompt_uuid)
+
+    @property
+    def turn_is_ours(self) -> bool:
+        """Whether the turn under way answers a prompt of ours, as far as the CLI told."""
+        return bool(self._turn_uuids & self._expected)
+
+    def take(self, message: object) -> list[Signal]:
+        """Read one message; the signals that follow from it, in order."""
+        signals = list(self._signals(message))
+        moved, self._moved = self._moved, anyio.Event()
+        moved.set()
+        return signals
+
+    async def reached(self, tool_use_ids: Iterable[str], *, patience: float = 2.0) -> bool:
+        """Wait until the results of these tool calls were read and their message is whole; False after `patience`."""
+        wanted = set(tool_use_ids)
+        with anyio.move_on_after(patience) as scope:
+            while self._answering or not wanted <= self._tool_results:
+                await self._moved.wait()
+        return not scope.cancelled_caught
+
+    def agents(self) -> list[BackgroundTask]:
+        """The agents that run now."""
+        return [task for task in self.tasks.values() if task.is_agent]
+
+    def shells(self) -> list[BackgroundTask]:
+        """The background shells that run now."""
+        return [task for task in self.tasks.values() if not task.is_agent]
+
+    def _signals(self, message: object) -> Iterable[Signal]:
+        match message:
+            case StreamEvent(parent_tool_use_id=None):
+                return self._stream(message.event)
+            case AssistantMessage():
+                return self._assistant(message)
+            case UserMessage(parent_tool_use_id=None):
+                return self._user(message)
+            case ResultMessage():
+                return self._result(message)
+            case SystemMessage():
+                return self._system(message.subtype, message.data)
+        return ()
+
+    def _measure(self, message_id: str | None, usage: Usage) -> Iterable[Signal]:
+        before = self.meter
+        self.meter = before.message(message_id, usage)
+        if self.meter.messages != before.messages:
+            self.turns += 1
+        if self.meter.context != before.context:
+            yield Measured(self.meter)
+
+    def _stream(self, event: Mapping[str, Any]) -> Iterable[Signal]:
+        match event.get("type"):
+            case "message_start":
+                self._answering = True
+                message = event.get("message") or {}
+                yield from self._measure(message.get("id"), Usage.read(message.get("usage")))
+            case "message_delta":
+                self._stop_reason = (event.get("delta") or {}).get("stop_reason") or self._stop_reason
+                yield from self._measure(self.meter.message_id, Usage.read(event.get("usage")))
+            case "message_stop":
+                self._answering = False
+
+    def _assistant(self, message: AssistantMessage) -> Iterable[Signal]:
+        by_agent = message.parent_tool_use_id is not None
+        if not by_agent and (message.error is not None or message.model == SYNTHETIC):
+            self._error = message.error
+            self._answering = False
+            return
+        if not by_agent:
+            self._turn_uuids.update(message.user_message_uuids or ())
+            yield from self._measure(message.message_id, Usage.read(message.usage))
+        for block in message.content:
+            if isinstance(block, TextBlock) and not by_agent and block.text.strip():
+                yield Said(block.text)
+            elif isinstance(block, ToolUseBlock):
+                if isinstance(block.input.get("command"), str):
+                    self._commands[block.id] = block.input["command"]
+                yield Used(block.name, block.id, block.input, by_agent)
+
+    def _user(self, message: UserMessage) -> Iterable[Signal]:
+        if isinstance(message.content, str):
+            return
+        for block in message.content:
+            if isinstance(block, ToolResultBlock):
+                self._tool_results.add(block.tool_use_id)
+                text = _text(block.content)
+                self.meter = self.meter.more(len(text))
+                self._learn_output(text)
+        yield from ()
+
+    def _learn_output(self, text: str) -> None:
+        """A background shell's result names its task and the file that its output goes to."""
+        found = _IN_BACKGROUND.search(text)
+        if found and found[1] in self.tasks:
+            self.tasks[found[1]] = replace(self.tasks[found[1]], output_file=found[2])
+
+    def _result(self, message: ResultMessage) -> Iterable[Signal]:
+        self._answering = False
+        failed = bool(message.is_error)
+        words = message.result or "; ".join(message.errors or ())
+        outcome = Outcome(
+            is_error=failed,
+            terminal_reason=message.terminal_reason,
+            status=message.api_error_status,
+            error=self._error if failed else None,
+            text=words if failed else "",
+            stop_reason=message.stop_reason or self._stop_reason,
+        )
+        self._error = self._stop_reason = None
+        self._turn_uuids = set()
+        yield TurnEnded(
+            outcome=outcome,
+            uuids=tuple(message.user_message_uuids or ()),
+            ours=message.origin is None,
+            text="" if failed else (message.result or ""),
+            cost_usd=message.total_cost_usd,
+            num_turns=message.num_turns,
+        )
+
+    def _system(self, subtype: str, data: Mapping[str, Any]) -> Iterable[Signal]:
+        match subtype:
+            case "init":
+                self.model = data.get("model") or self.model
+            case "session_state_changed":
+                self.idle = data.get("state") == "idle"
+                if self.idle:
+                    yield Idle()
+            case "task_started" | "task_updated" | "task_notification":
+                self._task(data)
+            case "background_tasks_changed":
+                running = {str(task.get("task_id")) for task in data.get("tasks") or ()}
+                self.tasks = {key: task for key, task in self.tasks.items() if key in running}
+            case "api_retry":
+                yield Retrying(
+                    attempt=int(data.get("attempt") or 0),
+                    most=int(data.get("max_retries") or 0),
+                    status=data.get("error_status"),
+                    error=str(data.get("error") or ""),
+                )
+
+    def _task(self, data: Mapping[str, Any]) -> None:
+        """Follow one background task. Foreground agents are tasks too; they end with their tool call."""
+        key = str(data.get("task_id"))
+        status = data.get("status") or (data.get("patch") or {}).get("status")
+        if status in ENDED:
+            self.tasks.pop(key, None)
+        elif key in self.tasks:
+            output_file = data.get("output_file") or self.tasks[key].output_file
+            self.tasks[key] = replace(self.tasks[key], output_file=output_file)
+        elif "task_type" in data:
+            self.tasks[key] = BackgroundTask(
+                key,
+                str(data.get("task_type") or ""),
+                str(data.get("description") or ""),
+                self._commands.get(str(data.get("tool_use_id"))),
+            )
+
+
+def _text(content: object) -> str:
+    """The text of a tool result; an image counts as nothing, its tokens come with the usage."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return ""

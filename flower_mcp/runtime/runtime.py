@@ -1,0 +1,204 @@
+"""The supervisor: runs steps, each at most once at a time, and puts their parts together.
+
+The public face of runtime. It reads what earlier runs left under the step's run lock, builds the step's setting, and
+lets `StepRun` do the rest. It must not decide anything about a step that runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from flower_mcp.core.books import LiveStep, State, StepResult
+from flower_mcp.core.errors import Busy, FilesError, FlowerError, Usage
+from flower_mcp.core.events import Place
+from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
+from flower_mcp.runtime.permissions import Asker
+from flower_mcp.runtime.record import Books, OnEvent
+from flower_mcp.runtime.step import Setting, StepRun
+from flower_mcp.workbench.files import make_home
+from flower_mcp.workbench.ledger import Lineage, Manifest
+from flower_mcp.workbench.live import Live
+from flower_mcp.workbench.windows import default_window
+from flower_mcp.workbench.workbench import Workbench
+
+
+class Runtime:
+    """Runs steps in one workspace. An async context manager; several steps may run at once, each once.
+
+    `workspace` is a folder that exists. `run_dir` (books) is relative to the current folder. `workbench=False`: no
+    document on disk, handed on through the prompt alone. `handoff` and `retry` take a policy or a bool. `mcp_server` is
+    a low-level MCP server that sessions get, in process, under the name `flower`. `ask` answers permission questions;
+    without it nobody is there. Raises Usage for a workspace or a run_dir that cannot be used.
+    """
+
+    def __init__(
+        self,
+        *,
+        workspace: str | Path,
+        run_dir: str | Path = "runs",
+        workbench: bool = True,
+        handoff: bool | HandoffPolicy = True,
+        retry: bool | RetryPolicy = True,
+        mcp_server: Any | None = None,
+        ask: Asker | None = None,
+    ) -> None:
+        self.workspace = _workspace(workspace)
+        self.run_dir = _run_dir(run_dir)
+        self.policy = handoff if isinstance(handoff, HandoffPolicy) else HandoffPolicy(enabled=bool(handoff))
+        self._retry = retry if isinstance(retry, RetryPolicy) else (RetryPolicy() if retry else None)
+        self._notes: list[str] = []
+        self._workbench = Workbench(self.workspace, say=self._notes.append) if workbench else None
+        self._lives = (
+            self._workbench.lives
+            if self._workbench
+            else Live(self.run_dir / "live", home=self.run_dir, say=self._notes.append)
+        )
+        self._mcp_server = mcp_server
+        self._ask = ask
+        self._running: dict[str, StepRun] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing is left open here: every run closes what it opened, also when it is cancelled."""
+
+    async def run(
+        self,
+        spec: AgentSpec,
+        prompt: str = "",
+        *,
+        step: str | None = None,
+        fresh: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> StepResult:
+        """Run a step to its end and answer its row.
+
+        An earlier run of the step is gone on with: its living session is resumed and told `prompt` (empty: just go on),
+        or a document that waits is launched. `fresh` moves what was there into the archive and starts with `prompt`.
+        `on_event` is a plain function, called in order with each Event. Raises Busy when the step runs already, Usage
+        for what cannot be run; failures of the world are in the row.
+        """
+        if on_event is not None and inspect.iscoroutinefunction(on_event):
+            raise Usage("on_event must be a plain function; it is called from the event loop and must not block.")
+        spec = spec.named(step or spec.name)
+        if spec.name in self._running:
+            raise Busy(spec.name, f"in this process, pid {os.getpid()}")
+        lock = self._lives.run_lock(spec.name)
+        if not lock.acquire():
+            raise Busy(spec.name, _holder(self._lives.read(spec.name)))
+        try:
+            run = self._prepared(spec, prompt, fresh, on_event)
+            self._running[spec.name] = run
+            return await run.run()
+        finally:
+            self._running.pop(spec.name, None)
+            lock.release()
+
+    def stop(self, step: str | None = None) -> None:
+        """Ask a running step (or all of them) to stop at its next message boundary, 10 s from now at most."""
+        for run in self._chosen(step):
+            run.ask("stop")
+
+    def hand_off(self, step: str | None = None) -> None:
+        """Ask a running step (or all of them) for a handoff at its next message boundary."""
+        for run in self._chosen(step):
+            run.ask("handoff")
+
+    def place(self, step: str) -> Place | None:
+        """Where in the books a running step stands: what a line about it carries. None when it does not run here."""
+        run = self._running.get(step)
+        return None if run is None else run.record.place
+
+    def _chosen(self, step: str | None) -> list[StepRun]:
+        return [run for name, run in self._running.items() if step in (None, name)]
+
+    def _prepared(self, spec: AgentSpec, prompt: str, fresh: bool, on_event: OnEvent | None) -> StepRun:
+        """Read what earlier runs left, and put a run together. The run lock is held."""
+        make_home(self.run_dir)
+        books = Books(self._lives, Manifest(self.run_dir), Lineage(self.run_dir, str(self.workspace)))
+        before = self._lives.read(spec.name, owner=True)
+        if before is not None:
+            _mend(books, before)
+        rows, notes = _rows(books)
+        something = not fresh and (before is not None or spec.name in books.lineage.read().steps)
+        if not prompt and not something:
+            raise Usage("There is nothing to go on with: give a task.", next="flower 'TASK'")
+        environ = {**os.environ, **spec.env, **({"ANTHROPIC_MODEL": spec.model} if spec.model else {})}
+        source = WindowSource.SET if self.policy.window_given else WindowSource.GUESSED
+        policy = self.policy if self.policy.window_given else self.policy.with_window(default_window(environ))
+        setting = Setting(
+            workspace=self.workspace,
+            run_dir=self.run_dir,
+            spec=spec,
+            prompt=prompt,
+            books=books,
+            workbench=self._workbench,
+            retry=self._retry,
+            fresh=fresh,
+            before=before,
+            rows=rows,
+            mcp_server=self._mcp_server,
+            ask=self._ask,
+            environ=environ,
+        )
+        row = StepResult(run=str(uuid.uuid4()), step=spec.name, window=policy.window, window_source=str(source))
+        run = StepRun(setting, policy, source, row, on_event)
+        for note in (*self._notes, *notes):
+            run.record.say(note)
+        self._notes.clear()
+        return run
+
+
+def _workspace(given: str | Path) -> Path:
+    path = Path(given).expanduser()
+    if not path.exists():
+        raise Usage(f"The workspace {path} does not exist.", next="Make it, or name another one: --workspace DIR")
+    if not path.is_dir():
+        raise Usage(f"The workspace {path} is not a folder.", next="Name a folder: --workspace DIR")
+    return path.resolve()
+
+
+def _run_dir(given: str | Path) -> Path:
+    path = Path(given).expanduser().absolute()
+    nearest = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not nearest.is_dir():
+        raise Usage(f"The run folder {path} cannot be made: {nearest} is not a folder.", next="Use --run-dir DIR")
+    if not os.access(nearest, os.R_OK | os.W_OK | os.X_OK):
+        raise Usage(f"The run folder {path} cannot be read and written.", next="Use another one: --run-dir DIR")
+    return path
+
+
+def _holder(live: LiveStep | None) -> str:
+    """Who runs a step, as far as its live state tells."""
+    if live is None or live.supervisor is None:
+        return "another process"
+    return f"pid {live.supervisor.pid} on {live.supervisor.host}, since {live.supervisor.since}"
+
+
+def _mend(books: Books, before: LiveStep) -> None:
+    """A run that ended without closing its books gets its row; the lineage learns its session."""
+    if not before.state.ended:
+        row = replace(
+            before.row, state=State.STOPPED, error=before.row.error or "the supervisor ended without closing its books"
+        )
+        books.manifest.put(row)
+    if before.row.session_id:
+        books.lineage.remember(before.step, before.row.session_id)
+
+
+def _rows(books: Books) -> tuple[tuple[Mapping[str, Any], ...], tuple[str, ...]]:
+    """The manifest's rows; what is wrong with the file is told when it is next written."""
+    try:
+        return books.manifest.rows(), ()
+    except (OSError, FlowerError, FilesError) as error:
+        return (), (str(error),)

@@ -1,0 +1,93 @@
+"""The supervisor's own part of a document's scene: facts that code knows better than a writer.
+
+Pointers, at most 40 lines: where git stands, what was stopped at the handoff, which processes live on. The workspace's
+own git configuration must not run anything while we look (hooks, fsmonitor); a slow or broken git costs 5 s at most.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import anyio
+
+from flower_mcp.runtime.keeping import Running
+from flower_mcp.runtime.signals import BackgroundTask
+
+MOST_LINES = 40
+MOST_FILES = 20
+GIT_TIMEOUT = 5.0  # seconds
+HEAD = "Recorded by flower (code, not the session) at the handoff:"
+
+
+async def _git(workspace: Path, *arguments: str) -> list[str]:
+    """The lines that git prints, none when there is no repository or no git."""
+    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
+    with anyio.move_on_after(GIT_TIMEOUT):
+        try:
+            done = await anyio.run_process(
+                command, cwd=workspace, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        except OSError:
+            return []
+        return done.stdout.decode("utf-8", "replace").splitlines() if done.returncode == 0 else []
+    return []
+
+
+async def git_lines(workspace: Path) -> list[str]:
+    """Head, branch and changed files of the workspace's repository."""
+    status = await _git(workspace, "status", "--porcelain=v1", "--branch", "--untracked-files=normal")
+    if not status:
+        return []
+    head = await _git(workspace, "log", "-1", "--format=%h %s")
+    lines = [f"- git: {status[0].removeprefix('## ')}, head {head[0][:100] if head else '(no commit yet)'}"]
+    changed = status[1:]
+    lines += [f"- git: {entry}" for entry in changed[:MOST_FILES]]
+    if len(changed) > MOST_FILES:
+        lines.append(f"- git: and {len(changed) - MOST_FILES} more changed files (git status)")
+    return lines
+
+
+def last_line(path: str | None) -> str:
+    """The last line that is not blank of a task's output, shortened; reads 4 kB at most."""
+    if not path:
+        return ""
+    try:
+        with Path(path).open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - 4096))
+            lines = file.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return ""
+    return next((text.strip()[:160] for text in reversed(lines) if text.strip()), "")
+
+
+def stopped_lines(tasks: Iterable[BackgroundTask]) -> list[str]:
+    """Agents and shells that end with the session."""
+    lines = []
+    for task in tasks:
+        kind = "agent" if task.is_agent else "shell"
+        command = f" ({' '.join(task.command.split())[:200]})" if task.command else ""
+        line = f"- stopped at the handoff, {kind}: {task.description}{command}"
+        if task.output_file:
+            line += f"; output in {task.output_file}"
+        if last := last_line(task.output_file):
+            line += f"; last line: {last}"
+        lines.append(line)
+    return lines
+
+
+def running_lines(processes: Iterable[Running]) -> list[str]:
+    """Processes that live on."""
+    return [f"- still running: pid {process.pid}: {process.command}" for process in processes]
+
+
+def add_to_scene(scene: str, lines: Sequence[str]) -> str:
+    """The scene with the supervisor's part below it; unchanged when there is nothing to record."""
+    if not lines:
+        return scene
+    kept = list(lines[: MOST_LINES - 1])
+    if len(lines) > len(kept):
+        kept[-1] = f"- and {len(lines) - len(kept) + 1} more"
+    return "\n\n".join(part for part in (scene.strip("\n"), "\n".join([HEAD, *kept])) if part)

@@ -1,0 +1,305 @@
+"""One run of a step: decide, record, act, until the table says that it has ended.
+
+`StepRun` holds what the moves share; each move is a function of its own (see moves.py) that does one thing and answers
+how it ended. Nothing is decided here. One task group owns every session's task; one inbox takes every session's signals
+and what is asked from outside, and only this step reads it. Clean-up is shielded: sessions are closed (each bounded by
+the SDK's 20 s at worst), what carries the run's marker is ended, the books are closed.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from flower_mcp.core.books import LiveStep, State, StepResult
+from flower_mcp.core.decide import Ending, Guard, decide
+from flower_mcp.core.events import Kind
+from flower_mcp.core.failures import Failure, Outcome
+from flower_mcp.core.handoff import Handoff
+from flower_mcp.core.meter import Watermark
+from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
+from flower_mcp.core.writing import WritingVerdict
+from flower_mcp.runtime.costs import Costs
+from flower_mcp.runtime.gate import Gate, Mode
+from flower_mcp.runtime.keeping import Ended, bundled_cli, end_marked, prepare
+from flower_mcp.runtime.options import Opening, options_for, session_environment
+from flower_mcp.runtime.permissions import Asker, Permissions
+from flower_mcp.runtime.reader import Reader
+from flower_mcp.runtime.record import Books, OnEvent, Record
+from flower_mcp.runtime.session import Session
+from flower_mcp.runtime.signals import Asked, BackgroundTask, Signal
+from flower_mcp.workbench.workbench import Workbench
+
+if TYPE_CHECKING:
+    from flower_mcp.runtime.documents import Text
+
+MoveEnd = tuple[Ending, Guard]
+CLOSE_LIMIT = 25.0  # seconds; the SDK's own bound on a client's end is about 20
+
+
+class Break(StrEnum):
+    """Why the main thread was stopped at a message boundary."""
+
+    LINE = "the context is nearly full; a handoff follows"
+    ASKED = "a handoff was asked for"
+    TURNS = "the step's turns are used up"
+    STOP = "the person asked to stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What one run is given, and does not change."""
+
+    workspace: Path
+    run_dir: Path
+    spec: AgentSpec
+    prompt: str
+    books: Books
+    workbench: Workbench | None = None
+    retry: RetryPolicy | None = None
+    fresh: bool = False
+    before: LiveStep | None = None
+    rows: tuple[Mapping[str, Any], ...] = ()
+    mcp_server: Any | None = None
+    ask: Asker | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Handing:
+    """The handoff under way."""
+
+    verdict: WritingVerdict | None = None
+    asks: int = 0
+    began: float = 0.0
+    partial: Handoff = Handoff()  # noqa: RUF009  # frozen
+    document: Text | None = None
+    stopped: list[BackgroundTask] = field(default_factory=list)
+    text: str = ""
+    path: Path | None = None
+    revision: str = ""
+    frozen_at: float = 0.0
+    why: str = ""
+
+
+class StepRun:
+    """What the moves of one run share."""
+
+    def __init__(
+        self, setting: Setting, policy: HandoffPolicy, source: WindowSource, row: StepResult, on_event: OnEvent | None
+    ) -> None:
+        self.setting = setting
+        self.spec = setting.spec
+        self.policy = policy
+        self.source = source
+        self.record = Record(setting.books, row, policy, on_event)
+        self.permissions = Permissions(self.record, setting.ask)
+        self.costs = Costs()
+        self.session: Session | None = None
+        self.handing = Handing()
+        self.breaking: Break | None = None
+        self.stop_asked = False
+        self.handoff_asked = False
+        self.refused_401 = False
+        self.near_said = False
+        self.is_fresh = True  # the living session began in this run with a full prompt
+        self.failure: Failure = Failure.NONE
+        self.failures_in_a_row = 0
+        self.barren_sessions = 0
+        self.handoffs = 0
+        self.turns_before = 0  # of earlier runs
+        self.turns_counted = 0  # of this run's sessions that are closed, handoff turns left out
+        self.spent_before = 0.0
+        self.next_id: str | None = None  # an id that was drawn and never begun
+        self.words = ""  # the person's words, all of them
+        self.worked: list[tuple[int, int]] = []  # (floor, context) of each session, for the figures at the cap
+        self.ended: list[Ended] = []
+        self._send, self._inbox = anyio.create_memory_object_stream[tuple[Session | None, Signal]](math.inf)
+        self._sessions: list[Session] = []
+        self._tasks: TaskGroup | None = None
+
+    @property
+    def run_id(self) -> str:
+        """This run's id: the marker of all that it starts."""
+        return self.record.row.run
+
+    @property
+    def step(self) -> str:
+        """The step's name."""
+        return self.spec.name
+
+    async def run(self) -> StepResult:
+        """Run to the end. Raises nothing for failures of the world: they are in the row."""
+        from flower_mcp.runtime.look import look
+        from flower_mcp.runtime.moves import MOVES
+
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                state = State.IDLE
+                ending, guard = await look(self)
+                while not state.ended:
+                    row = decide(state, ending, guard)
+                    state = row.next
+                    self.record.enter(state)
+                    ending, guard = await MOVES[row.move](self)
+                await self.close()
+        except ExceptionGroup as group:
+            self._our_mistake(group)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.close()
+            if not self.record.live.state.ended:
+                self.record.change(live={"state": State.STOPPED}, state=State.STOPPED, error="cancelled")
+            self.record.end()
+            self._say_result()
+            self._send.close()
+            self._inbox.close()
+        return self.record.row
+
+    def _our_mistake(self, group: ExceptionGroup[Exception]) -> None:
+        """Contain a mistake of ours: the step fails with a sentence, its documents and books stay whole."""
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        logging.getLogger(__name__).debug("a mistake in flower-mcp", exc_info=error)
+        if os.environ.get("FLOWER_DEBUG"):
+            raise error
+        told = f"a mistake in flower-mcp itself ({type(error).__name__}: {error}); please report it"
+        self.record.change(live={"state": State.FAILED}, state=State.FAILED, error=told)
+        self.record.event(Kind.ERROR, told, failure="mistake", final=True)
+
+    def _say_result(self) -> None:
+        """The last event: how it ended, what was refused, what was still running and was ended."""
+        row = self.record.row
+        self.record.event(
+            Kind.RESULT,
+            row.text if row.ok else (row.error or ""),
+            ok=row.ok,
+            state=str(row.state),
+            denied=list(self.permissions.denied),
+            ended=[f"{one.pid}: {one.command}" for one in self.ended],
+        )
+
+    async def receive(self, limit: float | None = None) -> Signal | None:
+        """The next signal of the living session, or from outside. None after `limit` seconds."""
+        with anyio.move_on_after(limit):
+            while True:
+                session, signal = await self._inbox.receive()
+                if session is None or session is self.session:
+                    return signal
+        return None
+
+    def ask(self, what: str) -> None:
+        """From outside: `stop` or `handoff`, at the next message boundary."""
+        if what == "stop":
+            self.stop_asked = True
+        elif what == "handoff":
+            self.handoff_asked = True
+        self._send.send_nowait((None, Asked(what)))
+
+    def why_break(self) -> str | None:
+        """Asked by the gate at each message boundary of the work: a reason to stop there, or None."""
+        self.breaking = self._break()
+        return self.breaking.value if self.breaking else None
+
+    def _break(self) -> Break | None:
+        session = self.session
+        if self.stop_asked:
+            return Break.STOP
+        if self.handoff_asked:
+            return Break.ASKED
+        if session is None:
+            return None
+        used = self.turns_before + self.turns_counted + session.reader.turns
+        if self.spec.max_turns is not None and used >= self.spec.max_turns:
+            return Break.TURNS
+        due = self.policy.enabled and session.reader.meter.watermark(self.policy) is Watermark.DUE
+        return Break.LINE if due else None
+
+    async def open(self, opening: Opening) -> Outcome | None:
+        """Start a session's process; None when it is connected. The id is on disk before that."""
+        self.near_said = self.handoff_asked = self.refused_401 = False
+        self.breaking = None
+        reader = Reader()
+        gate = Gate(reader, self.why_break, self.draft_is_complete)
+        environment = session_environment(self.spec, self.policy, run=self.run_id, environ=self.setting.environ)
+        keeper = prepare(bundled_cli(), self.setting.run_dir, run_id=self.run_id, ours=environment)
+        self.session = Session(
+            opening.session_id,
+            reader=reader,
+            gate=gate,
+            keeper=keeper,
+            options=lambda stderr: options_for(
+                self.spec,
+                opening,
+                workspace=self.setting.workspace,
+                keeper=keeper,
+                gate=gate,
+                can_use_tool=self.permissions.callback,
+                mcp_server=self.setting.mcp_server,
+                stderr=stderr,
+            ),
+            send=lambda session, signal: self._send.send_nowait((session, signal)),
+        )
+        self._sessions.append(self.session)
+        assert self._tasks is not None
+        failure: Outcome | None = await self._tasks.start(self.session.run)
+        return failure
+
+    def retire(self) -> None:
+        """Close the living session beside its successor: what it had detached lives on."""
+        if self.session is not None:
+            self.count_turns()
+            self.session.close(retired=True)
+            self.record.generation(ended_at=self.record.live.updated_at)
+            self.record.change(retired=(*self.record.row.retired, self.session.id))
+            self.record.event(Kind.SESSION, "", phase="retired", retired=self.session.id)
+            self.session = None
+
+    def leave(self) -> None:
+        """Close the living session's process without retiring it: it will be resumed."""
+        if self.session is not None:
+            self.count_turns()
+            self.session.close(retired=True)
+            self.session = None
+
+    def count_turns(self) -> None:
+        """Count the living session's turns of work; those of its handoff turn are exempt."""
+        if self.session is not None and self.session.gate.mode is Mode.WORK:
+            self.turns_counted += self.session.reader.turns
+            self.session.reader.turns = 0
+
+    def draft_is_complete(self) -> bool:
+        """Whether the handoff turn has handed in a complete draft."""
+        from flower_mcp.runtime.handoff_turn import new_draft
+
+        draft = new_draft(self)
+        return draft is not None and draft.complete()
+
+    def new_session_id(self) -> str:
+        """An id for a new session: one that was drawn and never begun, else a fresh one."""
+        drawn, self.next_id = self.next_id, None
+        return drawn or str(uuid.uuid4())
+
+    async def close(self) -> None:
+        """Close every session, and end all that carries the run's marker."""
+        for session in self._sessions:
+            session.close(over=session is self.session)
+        with anyio.move_on_after(CLOSE_LIMIT, shield=True):
+            for session in self._sessions:
+                await session.closed.wait()
+        for session in self._sessions:
+            self.ended.extend(session.ended)
+        self._sessions.clear()
+        if self.session is not None or self.ended or self.record.row.generations:
+            self.ended.extend(await anyio.to_thread.run_sync(end_marked, self.run_id))

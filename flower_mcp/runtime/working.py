@@ -1,0 +1,220 @@
+"""Moves while a session works: read it until something ends the work, then let its agents finish.
+
+What can hurt: a turn that ended `completed` is not yet a finished step (agents run on, and the CLI injects turns when
+they end), so the work is over only when the CLI says that it is idle. Results of a retired session never get here.
+"""
+
+from __future__ import annotations
+
+import anyio
+
+from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.events import Kind
+from flower_mcp.core.failures import Failure, Outcome, failure_of
+from flower_mcp.core.meter import Meter, Watermark
+from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.runtime.gate import Mode
+from flower_mcp.runtime.opening import run_failed
+from flower_mcp.runtime.permissions import brief
+from flower_mcp.runtime.signals import (
+    Asked,
+    Gone,
+    Idle,
+    Measured,
+    Retrying,
+    Said,
+    Signal,
+    TurnEnded,
+    Used,
+)
+from flower_mcp.runtime.step import Break, MoveEnd, StepRun
+
+REFUSED = Outcome(is_error=True, status=401, error="authentication_failed", text="The credentials were refused.")
+STOP_GRACE = 10.0  # seconds that a running tool batch gets after a stop was asked for (issue: first Ctrl-C)
+SETTLE = 10.0  # seconds to wait for the CLI to say idle when no agent is known to run
+
+
+async def work(run: StepRun) -> MoveEnd:
+    """Read the session until the work ends, one way or another."""
+    ended: TurnEnded | None = None
+    interrupted = False
+    while True:
+        limit = _limit(run, ended)
+        signal = await run.receive(limit)
+        if signal is None:
+            if ended is not None and not run.stop_asked:
+                return _completed(run, ended)
+            if interrupted:
+                return Ending.STOP, Guard.ANY
+            interrupted = True
+            if run.session is not None:
+                await run.session.interrupt()
+            continue
+        if isinstance(signal, Idle) and ended is not None:
+            return _completed(run, ended)
+        if isinstance(signal, TurnEnded):
+            account(run, signal)
+            end = _turn_end(run, signal)
+            if end is not None:
+                return end
+            ended = signal
+            continue
+        if isinstance(signal, Gone):
+            return (Ending.STOP, Guard.ANY) if run.stop_asked else run_failed(run, signal.outcome)
+        await take(run, signal)
+
+
+def _limit(run: StepRun, ended: TurnEnded | None) -> float | None:
+    """How long to wait for the next signal, in seconds."""
+    if run.stop_asked:
+        return STOP_GRACE
+    if ended is not None and run.session is not None and not run.session.reader.agents():
+        return SETTLE
+    return None
+
+
+def _completed(run: StepRun, ended: TurnEnded) -> MoveEnd:
+    if run.stop_asked:
+        return Ending.STOP, Guard.ANY
+    run.record.change(text=ended.text)
+    return Ending.COMPLETED, Guard.ANY
+
+
+def _turn_end(run: StepRun, signal: TurnEnded) -> MoveEnd | None:
+    """What a turn's end means; None when the work goes on until the CLI is idle."""
+    kind = failure_of(signal.outcome)
+    if kind is Failure.OUR_BREAK and run.breaking is not None:
+        return _broken(run, run.breaking)
+    if kind in (Failure.NONE, Failure.OUR_BREAK):
+        return None
+    endings = {Failure.BUDGET: Ending.BUDGET, Failure.TURNS: Ending.TURNS}
+    if kind is Failure.ABORTED and run.stop_asked:
+        endings[kind] = Ending.STOP
+    if kind in endings:
+        return endings[kind], Guard.ANY
+    return run_failed(run, REFUSED if kind is Failure.ABORTED and run.refused_401 else signal.outcome)
+
+
+def _broken(run: StepRun, reason: Break) -> MoveEnd:
+    """Our own break, by its reason."""
+    session = run.session
+    if reason is Break.LINE and session is not None:
+        meter = session.reader.meter
+        fresh = run.is_fresh and meter.messages == 1 and meter.context >= run.policy.at
+        return Ending.LINE, Guard.FRESH if fresh else Guard.ANY
+    endings = {Break.ASKED: Ending.ASKED, Break.TURNS: Ending.TURNS, Break.STOP: Ending.STOP}
+    return endings.get(reason, Ending.LINE), Guard.ANY
+
+
+async def take(run: StepRun, signal: Signal) -> None:
+    """Tell about a signal that ends nothing."""
+    match signal:
+        case Said(text):
+            run.record.event(Kind.TEXT, text)
+        case Used():
+            run.record.event(
+                Kind.TOOL, f"{signal.tool}: {brief(signal.input)}", tool=signal.tool, by_agent=signal.by_agent
+            )
+        case Measured(meter):
+            measured(run, meter)
+        case Retrying():
+            await _retrying(run, signal)
+        case Asked() | Idle() | TurnEnded() | Gone():
+            pass
+
+
+def measured(run: StepRun, meter: Meter) -> None:
+    """Keep the context, and warn once a generation when the line is near."""
+    run.failures_in_a_row = run.barren_sessions = 0
+    run.record.generation(context=meter.context)
+    run.record.change(context=meter.context)
+    run.record.event(Kind.CONTEXT, "", context=meter.context, window=run.policy.window, at=run.policy.at)
+    if run.policy.enabled and meter.watermark(run.policy) is not Watermark.BELOW:
+        say_near(run, meter.context)
+
+
+def say_near(run: StepRun, context: int) -> None:
+    """The approach warning, once a generation."""
+    if run.near_said:
+        return
+    run.near_said = True
+    left = max(0, run.policy.at - context)
+    run.record.event(
+        Kind.HANDOFF,
+        f"context {used_text(context)}/{window_text(run.policy.window)}, about {window_text(left)} to the handoff",
+        phase="near",
+        context=context,
+        window=run.policy.window,
+        left=left,
+    )
+
+
+def account(run: StepRun, signal: TurnEnded) -> None:
+    """Keep what a turn cost."""
+    session = run.session
+    if session is None:
+        return
+    run.costs.report(session.id, signal.cost_usd)
+    generation = run.record.row.generation
+    turns = (generation.num_turns if generation else 0) + signal.num_turns
+    run.record.generation(cost_usd=run.costs.of(session.id), num_turns=turns, context=session.reader.meter.context)
+    run.record.change(
+        cost_usd=run.costs.total,
+        num_turns=run.record.row.num_turns + signal.num_turns,
+        context=session.reader.meter.context,
+    )
+
+
+async def _retrying(run: StepRun, signal: Retrying) -> None:
+    """The CLI tries a call again; refused credentials will not get better by that."""
+    run.record.event(
+        Kind.RETRY,
+        f"the API did not answer ({signal.status or signal.error}); the CLI tries again",
+        status=signal.status,
+        attempt=signal.attempt,
+        by="cli",
+    )
+    if signal.status == 401 and run.session is not None:
+        run.refused_401 = True
+        await run.session.interrupt()
+
+
+async def drain(run: StepRun) -> MoveEnd:
+    """Wait for the session's agents, then stop the rest; note what ends with the session."""
+    session = run.session
+    if session is None:
+        return Ending.UNWRITTEN, Guard.ANY
+    say_near(run, session.reader.meter.context)
+    run.count_turns()
+    session.gate.mode = Mode.DRAIN
+    if agents := session.reader.agents():
+        names = ", ".join(task.description for task in agents)
+        run.record.event(Kind.DRAIN, f"waiting for {len(agents)} agent(s): {names}", agents=len(agents))
+    end = await _until_idle(run, run.policy.drain_timeout)
+    if end is None and session.reader.agents():
+        left = session.reader.agents()
+        run.handing.stopped.extend(left)
+        for task in left:
+            await session.stop_task(task.task_id)
+        run.record.event(Kind.DRAIN, f"stopped {len(left)} agent(s) that did not end in time", stopped=len(left))
+        end = await _until_idle(run, SETTLE)
+    run.handing.stopped.extend(session.reader.shells())
+    return end or (Ending.DRAINED, Guard.ANY)
+
+
+async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:
+    """Read on until no turn is under way and no agent runs; None when it got there or the limit came first."""
+    session = run.session
+    with anyio.move_on_after(limit):
+        while session is not None and not session.reader.idle:
+            signal = await run.receive()
+            if run.stop_asked:
+                return Ending.STOP, Guard.ANY
+            if isinstance(signal, TurnEnded):
+                account(run, signal)
+            elif isinstance(signal, Gone):
+                run.handing.why = "the session ended while it was waiting for its agents"
+                return Ending.UNWRITTEN, Guard.ANY
+            elif signal is not None:
+                await take(run, signal)
+    return None
