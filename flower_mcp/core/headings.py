@@ -132,6 +132,9 @@ _ALIKE = str.maketrans(
 )
 
 
+_WORD = re.compile(r"[a-z]+")
+
+
 def fold(text: str) -> str:
     """Return `text` as names are compared: NFKC, lower case, simplified characters, no apostrophes, single spaces."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_ALIKE).replace("tl;dr", "tldr").split())
@@ -142,17 +145,25 @@ def claims_of(name: str) -> tuple[Claim, ...]:
 
     An open name gives one claim with the tier OPEN.
     """
-    whole, beginnings, endings = _index()
-    found = whole.get(name)
+    index = _index()
+    found = index.whole.get(name)
     if found is not None:
         return found
-    for beginning, claim in beginnings:
-        if name.startswith(beginning) and _word_ends(name, len(beginning)):
-            return (claim,)
-    for ending, claim in endings:
-        if name.endswith(ending):
-            return (claim,)
+    if name.startswith(tuple(index.beginnings)):
+        for beginning, claim in index.beginnings.items():
+            if name.startswith(beginning) and _word_ends(name, len(beginning)):
+                return (claim,)
+    if name.endswith(tuple(index.endings)):
+        return next((claim,) for ending, claim in index.endings.items() if name.endswith(ending))
     return ()
+
+
+def has_known_word(folded: str) -> bool:
+    """Say whether a folded text has a word of any known name: a quick no for the headings that name nothing."""
+    words = _index().words
+    if not words.isdisjoint(_WORD.findall(folded)):
+        return True
+    return not folded.isascii() and any(folded[at : at + 2] in words for at in range(len(folded) - 1))
 
 
 def _word_ends(name: str, at: int) -> bool:
@@ -160,27 +171,39 @@ def _word_ends(name: str, at: int) -> bool:
     return at == len(name) or not name[at - 1].isascii() or not name[at].isalnum()
 
 
-_Index = tuple[dict[str, tuple[Claim, ...]], tuple[tuple[str, Claim], ...], tuple[tuple[str, Claim], ...]]
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """The table spelled out: whole names, beginnings, endings, and the words (Chinese: pairs) that occur in them."""
+
+    whole: dict[str, tuple[Claim, ...]]
+    beginnings: dict[str, Claim]
+    endings: dict[str, Claim]
+    words: frozenset[str]
 
 
 @cache
 def _index() -> _Index:
-    """Return the table as whole names, beginnings and endings. Built at the first question."""
+    """Spell the table out. Done at the first question."""
     whole: dict[str, tuple[Claim, ...]] = {}
-    beginnings: list[tuple[str, Claim]] = []
-    endings: list[tuple[str, Claim]] = []
-    for field, tier, row in sorted(_TABLE, key=lambda entry: entry[1] if entry[1] is not Tier.OPEN else 0):
+    beginnings: dict[str, Claim] = {}
+    endings: dict[str, Claim] = {}
+    for field, tier, row in sorted(_TABLE, key=lambda entry: 0 if entry[1] is Tier.OPEN else entry[1]):
         claim = Claim(field, tier)
-        for pattern in row.split(";"):
-            for spelled in _spellings(pattern):
-                name = fold(spelled.replace("…", ""))
-                if spelled.endswith("…"):
-                    beginnings.append((name, claim))
-                elif spelled.startswith("…"):
-                    endings.append((name, claim))
-                elif name and all(other.field != field for other in whole.get(name, ())):
-                    whole[name] = (*whole.get(name, ()), claim)
-    return whole, tuple(beginnings), tuple(endings)
+        for spelled in (one for pattern in row.split(";") for one in _spellings(pattern)):
+            name = fold(spelled.replace("…", ""))
+            if spelled.endswith("…"):
+                beginnings.setdefault(name, claim)
+            elif spelled.startswith("…"):
+                endings.setdefault(name, claim)
+            elif name and all(other.field != field for other in whole.get(name, ())):
+                whole[name] = (*whole.get(name, ()), claim)
+    words = {word for name in (*whole, *beginnings, *endings) for word in _words(name)}
+    return _Index(whole, beginnings, endings, frozenset(words))
+
+
+def _words(name: str) -> list[str]:
+    """Return the Latin words of a name, and for other scripts its first two characters of each word."""
+    return [*_WORD.findall(name), *(word[:2] for word in name.split() if not word.isascii())]
 
 
 def _spellings(pattern: str) -> list[str]:

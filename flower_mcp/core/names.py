@@ -13,11 +13,12 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from flower_mcp.core.headings import FIELDS, OUR_HEADINGS, Claim, Tier, claims_of, fold
+from flower_mcp.core.headings import FIELDS, OUR_HEADINGS, Claim, Tier, claims_of, fold, has_known_word
 
 _LONGEST_NAME = 240
 """Characters of a heading that are looked at: longer ones are sentences, and every cut stays cheap."""
 
+_PLAIN = re.compile(r"[A-Za-z0-9 .,:;/&'-]*")
 _COMMENT = re.compile(r"<!--.*?-->")
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)")
 _ANCHOR = re.compile(r"\{#[^{}]*\}\s*$")
@@ -30,7 +31,17 @@ _NUMBER = re.compile(
 _EDGE = re.compile(r"\w")
 _OPENING = "([{【〔「『《"
 _CLOSING = ")]}】〕」』》"
-_TITLES = ("handoff", "hand off", "handover", "hand over", "session handoff", "continuity ledger", "交接", "接力", "移交")
+_TITLES = (
+    "handoff",
+    "hand off",
+    "handover",
+    "hand over",
+    "session handoff",
+    "continuity ledger",
+    "交接",
+    "接力",
+    "移交",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +82,17 @@ def read_name(text: str) -> Name:
 def _read(text: str) -> Name:
     """Read the words before a colon, else all of them."""
     short = text[:_LONGEST_NAME]
+    if not has_known_word(fold(short)):
+        return UNKNOWN
     colon = _colon_outside_brackets(short)
-    before = short[:colon] if colon else short
-    name = _named(before, _after_colon(before, text[colon + 1 :]) if colon else "")
-    if name is not None:
-        return name
-    whole = _parts_named(short)
-    return Name(*whole, key=_cut(short)) if whole else UNKNOWN
+    if colon:
+        before = short[:colon]
+        name = _named(before, _after_colon(before, text[colon + 1 :]))
+        if name is not None:
+            return name
+        whole = _parts_named(short)
+        return Name(*whole, key=_cut(short)) if whole else UNKNOWN
+    return _named(short, "") or UNKNOWN
 
 
 _read_short = lru_cache(maxsize=4096)(_read)
@@ -117,6 +132,8 @@ def _named(before: str, rest: str) -> Name | None:
 
 def _colon_outside_brackets(text: str) -> int:
     """Return where the first colon outside brackets and code stands, 0 when there is none."""
+    if ":" not in text and "：" not in text:
+        return 0
     depth = 0
     for at, character in enumerate(text):
         if character in "(（[":
@@ -139,13 +156,13 @@ def _after_colon(before: str, rest: str) -> str:
 
 def _parts_named(text: str) -> tuple[tuple[Claim, ...], bool] | None:
     """Return the claims of a name, else of the parts that it is joined from; None when nothing is known."""
-    name = _cut(text)
+    bare = fold(_without_brackets(text))
+    name = _trim(bare)
     if not name:
         return None
     claims = claims_of(name)
     if claims:
         return _split_open(claims)
-    bare = fold(_without_brackets(text))
     parts = [_trim(part) for part in _JOINT.split(bare)]
     if len(parts) < 2:
         parts = _two_scripts(name)
@@ -170,7 +187,7 @@ def _split_open(claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], bool]:
 
 def _two_scripts(name: str) -> list[str]:
     """Split "现场 scene" into its two languages; both must be known and mean the same, else nothing."""
-    words = name.split()
+    words = [] if name.isascii() else name.split()
     for at in range(1, len(words)):
         if words[at - 1].isascii() != words[at].isascii():
             halves = [" ".join(words[:at]), " ".join(words[at:])]
@@ -186,6 +203,8 @@ def _cut(text: str) -> str:
 
 def _without_brackets(text: str) -> str:
     """Take off comments, links' targets, code marks and whatever stands in brackets."""
+    if _PLAIN.fullmatch(text):
+        return text
     text = _ANCHOR.sub("", _LINK.sub(r"\1", _COMMENT.sub("", text)))
     text = unicodedata.normalize("NFKC", text).replace("`", "").replace("*", "").replace("~~", "")
     kept: list[str] = []

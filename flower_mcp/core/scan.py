@@ -156,7 +156,11 @@ def labels(found: Scan) -> list[Mark]:
     """Return all label lines outside code. An unknown bold line counts only with a blank line on either side."""
     marks: list[Mark] = []
     for at, line in enumerate(found.lines):
-        if found.kinds[at] != PLAIN or not line or (":" not in line and "：" not in line and "*" not in line and "__" not in line):
+        if (
+            found.kinds[at] != PLAIN
+            or not line
+            or (":" not in line and "：" not in line and "*" not in line and "__" not in line)
+        ):
             continue
         mark = label(line, at)
         if mark and (mark.name.claims or mark.name.open or _stands_apart(found.lines, at)):
@@ -269,7 +273,12 @@ def _mark(lines: Sequence[str], at: int, stripped: str) -> Mark | None:
         raw = "\n".join(line.strip() for line in lines[at:end])
         name = read_name(words)
         return Mark(at, end, level, words, raw, name, name.text)
-    if not stripped or stripped[0] in "\\>|-+*=" or at + 1 >= len(lines) or lines[at + 1].lstrip(" ")[:1] not in {"=", "-"}:
+    if (
+        not stripped
+        or stripped[0] in "\\>|-+*="
+        or at + 1 >= len(lines)
+        or lines[at + 1].lstrip(" ")[:1] not in {"=", "-"}
+    ):
         return None
     underline = _UNDERLINE.match(lines[at + 1])
     if not underline or len(stripped) > 200:
@@ -290,9 +299,7 @@ def _bracket_left_open(words: str) -> bool:
 def _add_underlined(result: Scan, unknown: list[Mark]) -> None:
     """Where known headings are underlined, unknown ones are too: take them as headings of their own."""
     taken = {line for mark in result.marks for line in range(mark.line, mark.end)}
-    result.marks.extend(
-        mark for mark in unknown if mark.line not in taken and result.kinds[mark.line + 1] == PLAIN
-    )
+    result.marks.extend(mark for mark in unknown if mark.line not in taken and result.kinds[mark.line + 1] == PLAIN)
     result.marks.sort(key=lambda mark: mark.line)
 
 

@@ -80,10 +80,7 @@ def drop_draft(parts: list[Part], found: Scan) -> list[Part]:
 
 def _is_session(group: Sequence[Part], level: int) -> bool:
     fields = {
-        claim.field
-        for part in group
-        if part.mark and part.mark.level == level
-        for claim in part.mark.name.claims
+        claim.field for part in group if part.mark and part.mark.level == level for claim in part.mark.name.claims
     }
     return fields >= _REQUIRED
 
@@ -107,7 +104,8 @@ def _newest_of(groups: Sequence[Sequence[Part]], sessions: Sequence[int], level:
 
 def _has_content(parts: Sequence[Part], name: str, found: Scan) -> bool:
     return any(
-        (part.mark and part.mark.text) or any(found.lines[at].strip() for start, end in part.ranges for at in range(start, end))
+        (part.mark and part.mark.text)
+        or any(found.lines[at].strip() for start, end in part.ranges for at in range(start, end))
         for part in parts
         if name in part.fields
     )

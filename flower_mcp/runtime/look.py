@@ -78,6 +78,8 @@ def _take_words(run: StepRun, ending: Ending) -> None:
     if workbench is None:
         run.words = words
         return
+    if run.setting.fresh:
+        workbench.documents.put_away(run.step)
     if run.setting.fresh or workbench.tasks.read(run.step) is None:
         if words:
             workbench.tasks.start(run.step, words)

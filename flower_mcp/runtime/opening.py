@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import anyio
+
 from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.errors import NothingThere
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
 from flower_mcp.core.handoff import Handoff
@@ -15,13 +18,18 @@ from flower_mcp.core.transcript import context_of
 from flower_mcp.runtime.documents import current_text
 from flower_mcp.runtime.look import is_born, transcript_of, was_cut_off
 from flower_mcp.runtime.options import Opening
-from flower_mcp.runtime.signals import Asked
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.workbench.transcripts import lines_backwards
 
 
 async def begin(run: StepRun) -> MoveEnd:
-    """Start the first session with the task."""
+    """Start the first session with the task. Raises NothingThere when nobody has said one."""
+    if not run.words.strip():
+        raise NothingThere(
+            f"The step {run.step!r} left nothing to go on from.",
+            kept="Nothing was started.",
+            next="Give a task: flower 'TASK'",
+        )
     session_id = run.new_session_id()
     run.is_fresh = True
     return await _open(run, Opening(session_id), _next_number(run, session_id), run.words, phase="started")
@@ -30,11 +38,11 @@ async def begin(run: StepRun) -> MoveEnd:
 async def resume(run: StepRun) -> MoveEnd:
     """Go on in the session that there is: in its process when it lives, else in a new one."""
     session_id = run.record.row.session_id or ""
-    prompt = _words_for_resumed(run)
     run.is_fresh = False
     if run.session is not None and run.session.alive:
-        await run.session.say(prompt)
+        await run.session.say(load("retry"))
         return Ending.OPENED, Guard.ANY
+    prompt = _words_for_resumed(run)
     number = _number_of(run, session_id)
     return await _open(run, Opening(session_id, resume=True), number, prompt, phase="resumed")
 
@@ -69,9 +77,9 @@ async def pause(run: StepRun) -> MoveEnd:
         seconds=round(seconds, 1),
         failure=str(run.failure),
     )
-    signal = await run.receive(seconds)
-    while signal is not None and not isinstance(signal, Asked):
-        signal = await run.receive(seconds)
+    with anyio.move_on_after(seconds):
+        while not run.stop_asked:
+            await run.receive()
     if run.stop_asked:
         return Ending.STOP, Guard.ANY
     session_id = run.record.row.session_id
@@ -180,10 +188,14 @@ def _next_number(run: StepRun, session_id: str) -> int:
 
 
 def _mark_launched(run: StepRun, session_id: str, revision: str) -> None:
-    """Note in the session before which revision was launched, in the same write as the new id."""
-    generation = run.record.row.generation
-    if generation is not None and generation.session_id != session_id and generation.launched is None:
-        run.record.generation(launched=revision)
+    """Note with the session that left the document which revision of it was launched."""
+    generation, before = run.record.row.generation, run.setting.before
+    if generation is not None:
+        if generation.session_id != session_id and generation.launched is None:
+            run.record.generation(launched=revision)
+    elif before is not None and before.row.generation and before.row.generation.frozen:
+        edited = before.row.generation.frozen != revision
+        run.record.mend(before.row.with_generation(launched=revision, edited=edited))
 
 
 def _words_for_resumed(run: StepRun) -> str:

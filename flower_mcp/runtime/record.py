@@ -52,7 +52,14 @@ class Books:
 class Record:
     """The books of one run. Change them with `change`, `generation` and `event`."""
 
-    def __init__(self, books: Books, row: StepResult, policy: HandoffPolicy, on_event: OnEvent | None) -> None:
+    def __init__(
+        self,
+        books: Books,
+        row: StepResult,
+        policy: HandoffPolicy,
+        on_event: OnEvent | None,
+        document: DocumentState | None = None,
+    ) -> None:
         self._books = books
         self._on_event = on_event
         self._said: set[str] = set()
@@ -64,6 +71,7 @@ class Record:
             max_generations=policy.max_generations,
             at=policy.at,
             warn_at=policy.warn_at,
+            document=document,
             supervisor=Supervisor(os.getpid(), socket.gethostname(), since),
         )
 
@@ -131,6 +139,10 @@ class Record:
                 self._on_event(event)
             except Exception as error:  # noqa: BLE001  # the caller's code; contained here
                 self.error(f"on_event raised {type(error).__name__}: {error}")
+
+    def mend(self, row: StepResult) -> None:
+        """Write the row of an earlier run once more."""
+        self._try(lambda: self._notes(self._books.manifest.put(row)))
 
     def end(self) -> StepResult:
         """Close the row and write everything a last time."""

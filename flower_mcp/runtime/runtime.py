@@ -130,7 +130,8 @@ class Runtime:
         if before is not None:
             _mend(books, before)
         rows, notes = _rows(books)
-        something = not fresh and (before is not None or spec.name in books.lineage.read().steps)
+        in_lineage = spec.name in books.lineage.read().steps
+        something = not fresh and (before is not None or in_lineage)
         if not prompt and not something:
             raise Usage("There is nothing to go on with: give a task.", next="flower 'TASK'")
         environ = {**os.environ, **spec.env, **({"ANTHROPIC_MODEL": spec.model} if spec.model else {})}
@@ -152,6 +153,8 @@ class Runtime:
             environ=environ,
         )
         row = StepResult(run=str(uuid.uuid4()), step=spec.name, window=policy.window, window_source=str(source))
+        if in_lineage and not fresh:
+            books.lineage.wake()
         run = StepRun(setting, policy, source, row, on_event)
         for note in (*self._notes, *notes):
             run.record.say(note)

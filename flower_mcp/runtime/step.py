@@ -23,6 +23,7 @@ from anyio.abc import TaskGroup
 
 from flower_mcp.core.books import LiveStep, State, StepResult
 from flower_mcp.core.decide import Ending, Guard, decide
+from flower_mcp.core.errors import CallersError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import Failure, Outcome
 from flower_mcp.core.handoff import Handoff
@@ -102,7 +103,8 @@ class StepRun:
         self.spec = setting.spec
         self.policy = policy
         self.source = source
-        self.record = Record(setting.books, row, policy, on_event)
+        document = setting.before.document if setting.before and not setting.fresh else None
+        self.record = Record(setting.books, row, policy, on_event, document)
         self.permissions = Permissions(self.record, setting.ask)
         self.costs = Costs()
         self.session: Session | None = None
@@ -171,6 +173,8 @@ class StepRun:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
+        if isinstance(error, CallersError):
+            raise error
         logging.getLogger(__name__).debug("a mistake in flower-mcp", exc_info=error)
         if os.environ.get("FLOWER_DEBUG"):
             raise error

@@ -20,7 +20,8 @@ from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.headings import FIELDS
 from flower_mcp.workbench import archive
 from flower_mcp.workbench.archive import Version
-from flower_mcp.workbench.files import inside, make_folder, make_home, read_whole, read_with_time, revision
+from flower_mcp.workbench.exchange import move_new
+from flower_mcp.workbench.files import inside, make_folder, make_home, read_whole, read_with_time, revision, telling
 from flower_mcp.workbench.json_files import mask
 from flower_mcp.workbench.names import file_name
 from flower_mcp.workbench.swap import swap, swap_if
@@ -146,6 +147,23 @@ class Documents:
         if changed is None:
             raise FilesError(f"{document.path} was removed right after it was edited.")
         return changed
+
+    def put_away(self, step: str) -> Path | None:
+        """Move the step's document to the archive, for a step that begins anew; where it went, None if there was none.
+
+        Raises FilesError, LockTimeout.
+        """
+        path = self.path(step)
+        if not path.exists():
+            return None
+        with self._locked(step), telling(path, "moved to the archive"):
+            for name in self._names(step):
+                try:
+                    if move_new(path, name):
+                        return name
+                except FileNotFoundError:
+                    return None
+        return None
 
     def history(self, step: str) -> tuple[Version, ...]:
         """The versions before the current one, oldest first. No file is opened for it."""

@@ -18,6 +18,7 @@ PLACEHOLDERS = {
     "takeover": {"path", "words", "document"},
     "session": set(),
     "continue": set(),
+    "retry": set(),
 }
 HEADINGS = [
     "## 现在在做 · Doing now",
