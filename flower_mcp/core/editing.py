@@ -132,10 +132,13 @@ def _placed(text: str) -> _Text:
 
 
 def _apply(text: str, edits: Sequence[_Edit]) -> str:
-    """Carry out edits, none of which overlap, from the last to the first."""
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
+    """Carry out edits, none of which overlap."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, new in sorted(edits):
+        pieces += [text[at:start], new]
+        at = end
+    return "".join([*pieces, text[at:]])
 
 
 def _span(place: _Text, part: Part, name: str) -> Span:

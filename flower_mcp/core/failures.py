@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from flower_mcp.core.overflow import is_overflow
+from flower_mcp.core.overflow import is_media_limit, is_overflow
 
 
 class Failure(StrEnum):
@@ -29,6 +29,7 @@ class Failure(StrEnum):
     CREDENTIALS = "credentials refused"
     PERMISSION = "not allowed"
     BILLING = "billing"
+    PLAN = "not in the account's plan"
     MODEL = "model unknown"
     REFUSAL = "the model refused"
     LIMITED = "usage limit reached"
@@ -75,7 +76,11 @@ class Outcome:
     @property
     def words(self) -> str:
         """The error in words, for people."""
-        return self.text or self.stderr or (f"exit code {self.exit_code}" if self.exited else "") or str(self.error)
+        if self.text or self.stderr:
+            return self.text or self.stderr
+        if self.exited:
+            return f"exit code {self.exit_code}" if self.exit_code is not None else "its process ended"
+        return self.error or self.terminal_reason or (f"status {self.status}" if self.status else "no reason was given")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,9 @@ RULES: dict[Failure, Rule] = {
     Failure.CREDENTIALS: Rule(Action.STOP),
     Failure.PERMISSION: Rule(Action.STOP, next="Ask the account's owner which models and regions it may use."),
     Failure.BILLING: Rule(Action.STOP, next="Add credit to the account, then run flower again: it goes on from here."),
+    Failure.PLAN: Rule(
+        Action.STOP, next="Use a model that the plan has, with a smaller window (a name without [1m]): --model NAME"
+    ),
     Failure.MODEL: Rule(Action.STOP, next="Name a model that the endpoint serves: --model NAME"),
     Failure.REFUSAL: Rule(Action.STOP, next="Say the task in other words: flower 'TEXT'"),
     Failure.LIMITED: Rule(Action.STOP, next="Run flower again when the limit has been reset: it goes on from here."),
@@ -135,6 +143,11 @@ _BY_ERROR = {
     "max_output_tokens": Failure.OUTPUT_LIMIT,
     "rate_limit": Failure.RATE,
     "server_error": Failure.SERVER,
+    "overloaded": Failure.SERVER,
+    "cloud_credential_error": Failure.CREDENTIALS,
+    "oauth_org_not_allowed": Failure.CREDENTIALS,
+    "account_on_hold": Failure.PERMISSION,
+    "verification_required": Failure.PERMISSION,
 }
 
 _BY_STATUS = {
@@ -153,11 +166,32 @@ _EXIT_WORDS = (
     ("cannot be used with root", Failure.REFUSED_START),
     ("invalid session id", Failure.REFUSED_START),
     ("unknown option", Failure.REFUSED_START),
+    ("allowed choices are", Failure.REFUSED_START),
+    ("working directory does not exist", Failure.REFUSED_START),
+    ("claude code not found", Failure.REFUSED_START),
 )
 
-POISONED_WORDS = "tool use concurrency issues"  # the CLI's own words for a history that the API refuses
-LIMITED_WORDS = ("usage limit", "limit reached", "limit will reset", "request rejected (429)")
-
+# The account has no such thing, and waiting does not help. "Extra usage is required for long context requests" comes
+# with status 429 and at any context (it was seen at 23,000 tokens): a smaller window helps, a handoff does not.
+PLAN_WORDS = (
+    "extra usage is required",
+    "usage credits required",
+    "long context beta is not",
+    "not available with the",
+    "unavailable for your plan",
+)
+BILLING_WORDS = ("credit balance", "out of extra usage", "out of usage credits", "spend limit")
+LIMITED_WORDS = ("hit your", "usage limit reached", "hour limit reached", "weekly limit", "limit will reset")
+POISONED_WORDS = (  # the history itself is refused: each further request of the session fails, too
+    "tool use concurrency issues",  # the CLI's own words, in place of the API's
+    "in conversation history",
+    "ids were found without",
+    "must have non-empty content",
+    "pdf is password protected",
+)
+MALFORMED_WORDS = ("empty or malformed response", "response could not be read")
+CREDENTIALS_WORDS = ("not logged in", "/login", "invalid api key", "invalid auth token")
+NETWORK_WORDS = ("connect", "timed out", "network", "no response from api", "econn", "enotfound", "eai_again", "socket")
 
 _Test = Callable[[Outcome, str], bool]
 
@@ -168,40 +202,49 @@ def _of_exit(outcome: Outcome) -> Failure:
     return next((kind for words, kind in _EXIT_WORDS if words in said), Failure.CLI_DIED)
 
 
-def _said(*words: str) -> _Test:
-    """Whether the error's text has one of the words."""
-    return lambda outcome, said: any(word in said for word in words)
-
-
-# Tried in this order: status before words, what is sure before what is vague.
-_API_ERRORS: tuple[tuple[_Test, Failure], ...] = (
-    (lambda outcome, said: _is_429(outcome) and any(word in said for word in LIMITED_WORDS), Failure.LIMITED),
-    (lambda outcome, said: _is_429(outcome), Failure.RATE),
-    (_said(POISONED_WORDS), Failure.POISONED),
-    (lambda outcome, said: outcome.stop_reason == "refusal", Failure.REFUSAL),
-    (lambda outcome, said: outcome.status == 413, Failure.POISONED),
-    (lambda outcome, said: is_overflow(outcome.text), Failure.OVERFLOW),
-    (_said("reached its context window limit"), Failure.OVERFLOW),
-    (_said("not logged in", "/login"), Failure.CREDENTIALS),
-    (_said("credit balance"), Failure.BILLING),
-    (_said("connection", "timed out", "network"), Failure.NETWORK),
-)
+def _says(words: tuple[str, ...], said: str) -> bool:
+    return any(word in said for word in words)
 
 
 def _is_429(outcome: Outcome) -> bool:
     return outcome.status == 429 or outcome.error == "rate_limit"
 
 
+def _is_the_clients(outcome: Outcome) -> bool:
+    """Not the server's fault by its status; the page of a broken proxy may say anything."""
+    return (outcome.status or 0) < 500
+
+
+def _is_unanswered(outcome: Outcome) -> bool:
+    """No status, and no kind but the vague one that the CLI gives to lost connections, too."""
+    return outcome.status is None and outcome.error in (None, "unknown", "server_error")
+
+
+# Tried in this order: status before words, what is sure before what is vague. Too many requests and an overloaded
+# server are never an overflow, whatever the words say; any other status may be one.
+_API_ERRORS: tuple[tuple[_Test, Failure], ...] = (
+    (lambda outcome, said: _is_the_clients(outcome) and _says(PLAN_WORDS, said), Failure.PLAN),
+    (lambda outcome, said: _is_the_clients(outcome) and _says(BILLING_WORDS, said), Failure.BILLING),
+    (lambda outcome, said: _is_429(outcome) and _says(LIMITED_WORDS, said), Failure.LIMITED),
+    (lambda outcome, said: _is_429(outcome), Failure.RATE),
+    (lambda outcome, said: outcome.status == 529, Failure.SERVER),
+    (lambda outcome, said: _is_the_clients(outcome) and _says(POISONED_WORDS, said), Failure.POISONED),
+    (lambda outcome, said: outcome.stop_reason == "refusal", Failure.REFUSAL),
+    (lambda outcome, said: outcome.status == 413, Failure.POISONED),
+    (lambda outcome, said: is_overflow(outcome.text), Failure.OVERFLOW),
+    (lambda outcome, said: is_media_limit(outcome.text), Failure.POISONED),
+    (lambda outcome, said: _says(MALFORMED_WORDS, said), Failure.MALFORMED),
+    (lambda outcome, said: _is_the_clients(outcome) and _says(CREDENTIALS_WORDS, said), Failure.CREDENTIALS),
+    (lambda outcome, said: _is_unanswered(outcome) and _says(NETWORK_WORDS, said), Failure.NETWORK),
+)
+
+
 def _of_api_error(outcome: Outcome) -> Failure:
     """The kind of a failed API call."""
     said = outcome.text.lower()
-    known = _BY_STATUS.get(outcome.status or 0) or _BY_ERROR.get(outcome.error or "")
-    for test, kind in _API_ERRORS:
-        if test(outcome, said) and not (kind is Failure.NETWORK and (outcome.status is not None or known)):
-            return kind
-    if known is not None:
-        return known
-    return Failure.SERVER if (outcome.status or 0) >= 500 else Failure.UNKNOWN
+    by_words = next((kind for test, kind in _API_ERRORS if test(outcome, said)), None)
+    known = by_words or _BY_STATUS.get(outcome.status or 0) or _BY_ERROR.get(outcome.error or "")
+    return known or (Failure.SERVER if (outcome.status or 0) >= 500 else Failure.UNKNOWN)
 
 
 def failure_of(outcome: Outcome) -> Failure:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from flower_mcp.core.policy import HandoffPolicy
 
@@ -35,9 +34,10 @@ class Usage:
     output: int = 0
 
     @classmethod
-    def read(cls, usage: Mapping[str, Any] | None) -> Usage:
-        """From the API's own shape; a gateway's totals and unknown keys are not looked at."""
-        usage = usage or {}
+    def read(cls, usage: object) -> Usage:
+        """From the API's own shape; a gateway's totals and unknown keys are not looked at. No object: no tokens."""
+        if not isinstance(usage, Mapping):
+            return cls()
         return cls(
             input=_count(usage.get("input_tokens")),
             cache_creation=_count(usage.get("cache_creation_input_tokens")),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from flower_mcp.core.errors import Usage
 
@@ -19,6 +19,7 @@ DEFAULT_WINDOW = 1_000_000  # tokens; the seed's default for a model whose name 
 AT_FLOOR = 10_000  # tokens; below this not even the handoff can be written (seed)
 WARN_FLOOR = 1_000  # tokens (seed)
 WARN_BEFORE = 20_000  # tokens between the approach warning and the handoff line (seed)
+SMALLEST_WINDOW = 13_333  # tokens; with its own headroom, a quarter, the handoff line is at AT_FLOOR
 SMALL_HEADROOM = 28_000  # tokens; the CLI keeps 20,000 for output and 3,000 below that, and a handoff needs about 5,000
 
 
@@ -31,19 +32,23 @@ class WindowSource(StrEnum):
     GUESSED = "guessed"
 
 
+def _is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is a number that can be counted with: no bool, no NaN, nothing infinite."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+
+
 def _tokens(name: str, value: object, *, positive: bool) -> int:
     """Check a number of tokens (or of handoffs); answer it as an int. Raises Usage."""
-    least = "above 0" if positive else "0 or more"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise Usage(f"{name} must be a number {least}, not {value!r}.")
-    if value < 0 or (positive and int(value) <= 0):
-        raise Usage(f"{name} must be a number {least}, not {value!r}.")
+    if not _is_number(value) or value < 0 or (positive and int(value) <= 0):
+        raise Usage(f"{name} must be a number {'above 0' if positive else '0 or more'}, not {value!r}.")
     return int(value)
 
 
 def _seconds(name: str, value: object) -> float:
     """Check a number of seconds. Raises Usage."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    if not _is_number(value) or value < 0:
         raise Usage(f"{name} must be a number of seconds, 0 or more, not {value!r}.")
     return float(value)
 
@@ -58,6 +63,7 @@ class HandoffPolicy:
     """When a session hands off, and how long each part may take. Tokens and seconds.
 
     `window` and `headroom` may be left out; they still read as numbers, and `window_given`, `headroom_given` tell.
+    dataclasses.replace passes these numbers on, so in its copy both count as given; `with_window` keeps the difference.
     Raises Usage (a ValueError) for what is no number, negative, NaN, or a window or `max_generations` of 0 or less.
     """
 
@@ -123,6 +129,11 @@ class HandoffPolicy:
         if not self.headroom_given:
             return None
         better = default_headroom(self.window)
+        if self.window - better < AT_FLOOR:
+            return (
+                f"a window of {self.window:,} tokens is too small to work in and hand off; "
+                f"use --window {SMALLEST_WINDOW} or more"
+            )
         if self.headroom < min(SMALL_HEADROOM, self.window // 4):
             return (
                 f"a headroom of {self.headroom:,} tokens leaves little room to write the handoff in; "
@@ -207,6 +218,9 @@ class AgentSpec:
             _tokens("max_turns", self.max_turns, positive=True)
         if self.max_budget_usd is not None and not _seconds("max_budget_usd", self.max_budget_usd) > 0:
             raise Usage("max_budget_usd must be above 0.")
+        for lists in ("allowed_tools", "disallowed_tools", "setting_sources"):
+            if isinstance(getattr(self, lists), str):
+                raise Usage(f"{lists} must be a list of names, not one string: {getattr(self, lists)!r}.")
         if "flower" in self.mcp_servers:
             raise Usage("The MCP server name 'flower' is taken by the supervisor's own server; use another name.")
 

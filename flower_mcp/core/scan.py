@@ -25,6 +25,7 @@ LABEL_LEVEL = 7
 _ATX = re.compile(r" {0,3}([#＃]{1,6})(?![#＃])([ \t\u3000]*)(.*)", re.DOTALL)
 _FENCE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})", re.DOTALL)
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
+_FILLED = re.compile(r"\S")
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*\Z")
 _FRONT_LINE = re.compile(r"[\w\"'][^:]{0,200}:(?:\s|\Z)|\s|-|#|\Z")
 _LABEL = re.compile(
@@ -352,24 +353,25 @@ def _fence_mark(stripped: str) -> tuple[str, int]:
 
 
 def _comment(result: Scan, at: int, last_end: int) -> int:
-    """Cut out a comment that begins at a line; return the line behind it. One that never ends is text."""
-    rest = result.lines[at].lstrip(" \t")
+    """Cut out the comments that begin at a line; return the line behind them. One that never ends is text."""
+    lines = result.lines
+    position = len(lines[at]) - len(lines[at].lstrip(" \t"))
     line = at
-    while rest.startswith("<!--"):
-        end = rest.find("-->", 4)
+    while lines[line].startswith("<!--", position):
+        end = lines[line].find("-->", position + 4)
         if end < 0 and line >= last_end:
             break
         while end < 0:
             result.kinds[line] = GONE
             line += 1
-            rest = result.lines[line]
-            end = rest.find("-->")
-        rest = rest[end + 3 :]
-        if not rest.strip():
+            end = lines[line].find("-->")
+        behind = _FILLED.search(lines[line], end + 3)
+        if not behind:
             result.kinds[line] = GONE
             return line + 1
-        rest = rest.lstrip(" \t") if rest.lstrip(" \t").startswith("<!--") else rest
-    result.lines[line] = rest if line > at or rest != result.lines[line].lstrip(" \t") else result.lines[line]
+        position = behind.start()
+    if position:
+        lines[line] = lines[line][position:] if line > at or "-->" in lines[line][:position] else lines[line]
     return line + 1
 
 

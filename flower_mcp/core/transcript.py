@@ -28,8 +28,7 @@ def context_of(lines_from_the_end: Iterable[Mapping[str, Any]]) -> int | None:
         message = line.get("message")
         if not isinstance(message, Mapping) or message.get("model") == SYNTHETIC:
             continue
-        usage = message.get("usage")
-        context = Usage.read(usage if isinstance(usage, Mapping) else None).context
+        context = Usage.read(message.get("usage")).context
         if context:
             return context
     return None

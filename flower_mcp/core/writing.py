@@ -7,12 +7,12 @@ into the books.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending
-from flower_mcp.core.handoff import Handoff
+from flower_mcp.core.handoff import FIELDS, Handoff
 
 ASKS = 2  # the first ask and one more that names what is missing
 
@@ -54,16 +54,26 @@ def _reason(written: Written) -> str:
     return f"{written.end}: {written.detail}" if written.detail else written.end.value
 
 
+def _together(draft: Handoff | None, text: Handoff | None) -> Handoff:
+    """A draft with what it lacks taken from the turn's text."""
+    if draft is None or text is None:
+        return draft or text or Handoff()
+    fields = {name: getattr(draft, name) or getattr(text, name) for name in FIELDS}
+    return replace(draft, **fields, extra=draft.extra or text.extra)
+
+
 def judge(written: Written) -> WritingVerdict:
     """Decide what becomes of a handoff turn (design, section 5).
 
-    A complete draft wins over the turn's text. A turn that can answer is asked at most `ASKS` times.
+    A complete draft wins over the turn's text, and either over the two together. A turn that can answer is asked at
+    most `ASKS` times.
     """
     why = None if written.end is TurnEnd.COMPLETED else _reason(written)
-    for handoff, writer in ((written.draft, WrittenBy.DRAFT), (written.text, WrittenBy.SESSION)):
+    partial = _together(written.draft, written.text)
+    candidates = ((written.draft, WrittenBy.DRAFT), (written.text, WrittenBy.SESSION), (partial, WrittenBy.SESSION))
+    for handoff, writer in candidates:
         if handoff is not None and handoff.complete():
             return WritingVerdict(Ending.WRITTEN, handoff, writer, why)
-    partial = written.draft or written.text or Handoff()
     missing = partial.missing()
     if written.end in (TurnEnd.COMPLETED, TurnEnd.CUT) and written.asks < ASKS:
         return WritingVerdict(Ending.INCOMPLETE, missing=missing, why=why)

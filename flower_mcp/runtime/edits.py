@@ -63,6 +63,7 @@ def _take(run: StepRun, frozen: Text, document: Text) -> None:
     run.handing.revision = document.revision
     if document.revision == frozen.revision:
         return
+    run.drop_spare()
     changed = changed_sections(frozen.handoff, document.handoff)
     run.record.generation(edited=True, sections_edited=changed)
     run.record.document(state_of(document, edited=True))

@@ -75,7 +75,7 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
     run.worked.append(((meter.floor if meter else None) or 0, run.record.row.context))
     run.handing = replace(
         run.handing, text=document.text, path=document.path, revision=document.revision, frozen_at=time.time(),
-        document=document, stopped=[], verdict=None, partial=Handoff(), why="", asks=0,
+        document=document, stopped=[], verdict=None, partial=Handoff(), why="", asks=0, launched=False,
     )  # fmt: skip
     run.record.generation(
         durable=True,
@@ -85,6 +85,8 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         why=why,
     )
     run.record.document(state_of(document))
+    if written_by is WrittenBy.DRAFT:
+        run.setting.books.lives.remove_draft(run.step)
     if document.handoff.degraded:
         run.record.error(f"交接降级({why})")
     elif why:

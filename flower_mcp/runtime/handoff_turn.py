@@ -24,6 +24,7 @@ from flower_mcp.runtime.signals import Asked, Gone, Measured, Said, TurnEnded
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.runtime.working import account
 
+CLOCK_TICK = 0.05  # seconds; a file's time may lag behind the clock by a tick of the kernel's
 INTERRUPT_LIMIT = 10.0  # seconds for an interrupted turn to give its result
 
 
@@ -54,7 +55,7 @@ def new_draft(run: StepRun) -> Handoff | None:
     """The draft that the session handed in since the turn began, if any."""
     lives = run.setting.books.lives
     draft = lives.read_draft(run.step)
-    if draft is None or draft.written_at < run.handing.began:
+    if draft is None or draft.written_at < run.handing.began - CLOCK_TICK:
         return None
     return Handoff.from_markdown(draft.text, run.step)
 

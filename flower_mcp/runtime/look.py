@@ -83,8 +83,8 @@ def _take_words(run: StepRun, ending: Ending) -> None:
     if run.setting.fresh or workbench.tasks.read(run.step) is None:
         if words:
             workbench.tasks.start(run.step, words)
-    elif words and not (workbench.tasks.read(run.step) or "").startswith(words):
-        workbench.tasks.add(run.step, words, by="flower", at=iso(time.time()))
+    elif words and not (was_cut_off(run) and workbench.tasks.read(run.step) == words):
+        workbench.tasks.add(run.step, words, by="flower", at=iso(time.time()))  # the same command again adds nothing
     run.words = workbench.tasks.read(run.step) or words
 
 

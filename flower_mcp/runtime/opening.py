@@ -50,19 +50,27 @@ async def resume(run: StepRun) -> MoveEnd:
 async def launch(run: StepRun) -> MoveEnd:
     """Start the successor from the document, as it is now; the session before is closed beside it."""
     text, path, revision = run.handing.text, run.handing.path, run.handing.revision
-    if not text:
+    if run.handing.launched or not text:  # a retry, or a document that an earlier run left
         document = current_text(run)
-        if document is None:
-            return run_failed(run, Outcome(is_error=True, text="the document to start from is gone"))
-        text, path, revision = document.text, document.path, document.revision
-    run.handing = replace(run.handing, text="")
-    session_id = run.new_session_id()
+        if document is not None:
+            text, path, revision = document.text, document.path, document.revision
+    if not text:
+        return run_failed(run, Outcome(is_error=True, text="the document to start from is gone"))
+    run.handing.launched = True
+    session_id = run.spare.opening.session_id if run.spare else run.new_session_id()
     number = _next_number(run, session_id)
     _mark_launched(run, session_id, revision)
     run.retire()
     run.is_fresh = True
     prompt = Handoff().prompt_block(text, path=None if path is None else str(path), task=run.words or None)
     return await _open(run, Opening(session_id), number, prompt, phase="launched")
+
+
+def start_ahead(run: StepRun) -> None:
+    """Start the successor's process while its predecessor writes, if there will be one."""
+    left = budget_left(run)
+    if run.handoffs < run.policy.max_generations and (left is None or left > 0):
+        run.start_ahead(Opening(run.new_session_id(), budget_usd=left))
 
 
 async def pause(run: StepRun) -> MoveEnd:
@@ -102,10 +110,12 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
         return Ending.OVERFLOW, Guard.BARREN if run.barren_sessions > 1 else Guard.ANY
     run.failures_in_a_row += 1
     retry = run.setting.retry
-    most = min(rule.limit or retry.max_attempts, retry.max_attempts) if retry else 1
+    most = 0
+    if retry is not None:
+        most = retry.max_attempts - 1 if rule.limit is None else min(rule.limit, retry.max_attempts - 1)
     told = f"{kind}: {outcome.words}"
     run.record.event(Kind.ERROR, told, failure=str(kind))
-    if rule.action is Action.RETRY and retry is not None and run.failures_in_a_row < most:
+    if rule.action is Action.RETRY and run.failures_in_a_row <= most:
         run.record.error(told)
         if run.session is not None and not run.session.alive:
             run.leave()
@@ -116,7 +126,7 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
 
 async def _open(run: StepRun, opening: Opening, number: int, prompt: str, *, phase: str) -> MoveEnd:
     """Write the id down, start the process, send the first prompt."""
-    left = _budget_left(run)
+    left = budget_left(run)
     if left is not None and left <= 0:
         return Ending.BUDGET, Guard.ANY
     run.record.begin_generation(number, opening.session_id)
@@ -127,7 +137,6 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: str, *, pha
     if _has_no_credentials(session.account):
         return run_failed(run, Outcome(is_error=True, error="authentication_failed", text="Not logged in."))
     await _learn_window(run)
-    session.reader.meter = session.reader.meter.more(len(prompt))
     await session.say(prompt)
     run.record.remember_session()
     run.record.event(
@@ -162,7 +171,7 @@ async def _learn_window(run: StepRun) -> None:
         run.record.policy(run.policy, run.source)
 
 
-def _budget_left(run: StepRun) -> float | None:
+def budget_left(run: StepRun) -> float | None:
     """USD that the step may still spend; None without a budget."""
     budget = run.spec.max_budget_usd
     return None if budget is None else budget - run.spent_before - (run.costs.total or 0.0)
@@ -201,7 +210,7 @@ def _mark_launched(run: StepRun, session_id: str, revision: str) -> None:
 def _words_for_resumed(run: StepRun) -> str:
     """What a resumed session is told."""
     words = run.setting.prompt
-    if run.failures_in_a_row or not words:
+    if run.failures_in_a_row or not words or (was_cut_off(run) and words == run.words):
         return load("continue")
     return f"{load('continue')}\n\n{words}" if was_cut_off(run) else words
 

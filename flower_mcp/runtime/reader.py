@@ -118,10 +118,10 @@ class Reader:
         match event.get("type"):
             case "message_start":
                 self._answering = True
-                message = event.get("message") or {}
+                message = _object(event.get("message"))
                 yield from self._measure(message.get("id"), Usage.read(message.get("usage")))
             case "message_delta":
-                self._stop_reason = (event.get("delta") or {}).get("stop_reason") or self._stop_reason
+                self._stop_reason = _object(event.get("delta")).get("stop_reason") or self._stop_reason
                 yield from self._measure(self.meter.message_id, Usage.read(event.get("usage")))
             case "message_stop":
                 self._answering = False
@@ -220,6 +220,11 @@ class Reader:
                 str(data.get("description") or ""),
                 self._commands.get(str(data.get("tool_use_id"))),
             )
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    """A JSON object as it is; anything else that a gateway sent in its place is empty."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _text(content: object) -> str:

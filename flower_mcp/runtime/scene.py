@@ -18,12 +18,14 @@ from flower_mcp.runtime.signals import BackgroundTask
 MOST_LINES = 40
 MOST_FILES = 20
 GIT_TIMEOUT = 5.0  # seconds
+QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false")  # each of them runs a program
 HEAD = "Recorded by flower (code, not the session) at the handoff:"
 
 
 async def _git(workspace: Path, *arguments: str) -> list[str]:
     """The lines that git prints, none when there is no repository or no git."""
-    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
+    quiet = [part for setting in QUIET for part in ("-c", setting)]
+    command = ["git", "--no-optional-locks", *quiet, *arguments]
     with anyio.move_on_after(GIT_TIMEOUT):
         try:
             done = await anyio.run_process(

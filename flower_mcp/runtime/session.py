@@ -104,7 +104,8 @@ class Session:
             }
 
         self.reader.expect(mine)
-        await self._client.query(one())
+        with suppress(ClaudeSDKError, OSError):  # the process has just ended, which the pump tells
+            await self._client.query(one())
         return mine
 
     async def interrupt(self) -> None:
@@ -132,7 +133,7 @@ class Session:
         `retired`: what the session had detached lives on. `over`: the run has ended, and all that carries its mark ends
         with the session.
         """
-        if self._closing.is_set():
+        if self._closing.is_set() or self.closed.is_set():
             return
         if retired:
             self.keeper.retire()

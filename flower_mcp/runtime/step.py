@@ -13,6 +13,7 @@ import math
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -23,7 +24,7 @@ from anyio.abc import TaskGroup
 
 from flower_mcp.core.books import LiveStep, State, StepResult
 from flower_mcp.core.decide import Ending, Guard, decide
-from flower_mcp.core.errors import CallersError
+from flower_mcp.core.errors import CallersError, FlowerError, OurError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import Failure, Outcome
 from flower_mcp.core.handoff import Handoff
@@ -31,14 +32,14 @@ from flower_mcp.core.meter import Watermark
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
 from flower_mcp.core.writing import WritingVerdict
 from flower_mcp.runtime.costs import Costs
-from flower_mcp.runtime.gate import Gate, Mode
-from flower_mcp.runtime.keeping import Ended, bundled_cli, end_marked, prepare
-from flower_mcp.runtime.options import Opening, options_for, session_environment
+from flower_mcp.runtime.gate import Mode
+from flower_mcp.runtime.keeping import Ended, end_marked
+from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.permissions import Asker, Permissions
-from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.record import Books, OnEvent, Record
 from flower_mcp.runtime.session import Session
 from flower_mcp.runtime.signals import Asked, BackgroundTask, Signal
+from flower_mcp.runtime.starting import Spare, build
 from flower_mcp.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Handing:
     revision: str = ""
     frozen_at: float = 0.0
     why: str = ""
+    launched: bool = False
 
 
 class StepRun:
@@ -108,6 +110,7 @@ class StepRun:
         self.permissions = Permissions(self.record, setting.ask)
         self.costs = Costs()
         self.session: Session | None = None
+        self.spare: Spare | None = None
         self.handing = Handing()
         self.breaking: Break | None = None
         self.stop_asked = False
@@ -179,6 +182,8 @@ class StepRun:
         if os.environ.get("FLOWER_DEBUG"):
             raise error
         told = f"a mistake in flower-mcp itself ({type(error).__name__}: {error}); please report it"
+        if isinstance(error, FlowerError) and not isinstance(error, OurError):
+            told = str(error)
         self.record.change(live={"state": State.FAILED}, state=State.FAILED, error=told)
         self.record.event(Kind.ERROR, told, failure="mistake", final=True)
 
@@ -231,34 +236,49 @@ class StepRun:
         return Break.LINE if due else None
 
     async def open(self, opening: Opening) -> Outcome | None:
-        """Start a session's process; None when it is connected. The id is on disk before that."""
+        """Start a session's process, or take the one that waits for this id; None when it is connected."""
         self.near_said = self.handoff_asked = self.refused_401 = False
         self.breaking = None
-        reader = Reader()
-        gate = Gate(reader, self.why_break, self.draft_is_complete)
-        environment = session_environment(self.spec, self.policy, run=self.run_id, environ=self.setting.environ)
-        keeper = prepare(bundled_cli(), self.setting.run_dir, run_id=self.run_id, ours=environment)
-        self.session = Session(
-            opening.session_id,
-            reader=reader,
-            gate=gate,
-            keeper=keeper,
-            options=lambda stderr: options_for(
-                self.spec,
-                opening,
-                workspace=self.setting.workspace,
-                keeper=keeper,
-                gate=gate,
-                can_use_tool=self.permissions.callback,
-                mcp_server=self.setting.mcp_server,
-                stderr=stderr,
-            ),
-            send=lambda session, signal: self._send.send_nowait((session, signal)),
-        )
-        self._sessions.append(self.session)
-        assert self._tasks is not None
-        failure: Outcome | None = await self._tasks.start(self.session.run)
+        spare, self.spare = self.spare, None
+        if spare is not None and spare.opening.session_id == opening.session_id:
+            ready = await spare.ready()
+            if ready is not None:
+                self.session = ready
+                return None
+        elif spare is not None:
+            spare.session.close()
+        try:
+            self.session = self._built(opening)
+        except OSError as error:
+            return Outcome(is_error=True, exited=True, text=f"the CLI cannot be started: {error}")
+        failure: Outcome | None = await self._group.start(self.session.run)
         return failure
+
+    def start_ahead(self, opening: Opening) -> None:
+        """Start a successor's process before it has a prompt. What goes wrong shows when it is opened."""
+        with suppress(OSError, FlowerError):
+            self.spare = Spare(self._built(opening), opening)
+            self.spare.start(self._group)
+
+    def drop_spare(self) -> None:
+        """Close the process that was started ahead: something happened that it ought to have seen."""
+        if self.spare is not None:
+            self.spare.session.close()
+            self.spare = None
+
+    def receive_from(self, session: Session, signal: Signal) -> None:
+        """Take a session's signal into the inbox."""
+        self._send.send_nowait((session, signal))
+
+    @property
+    def _group(self) -> TaskGroup:
+        assert self._tasks is not None, "the step does not run"
+        return self._tasks
+
+    def _built(self, opening: Opening) -> Session:
+        session = build(self, opening)
+        self._sessions.append(session)
+        return session
 
     def retire(self) -> None:
         """Close the living session beside its successor: what it had detached lives on."""

@@ -14,7 +14,7 @@ from flower_mcp.core.failures import Failure, Outcome, failure_of
 from flower_mcp.core.meter import Meter, Watermark
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.runtime.gate import Mode
-from flower_mcp.runtime.opening import run_failed
+from flower_mcp.runtime.opening import run_failed, start_ahead
 from flower_mcp.runtime.permissions import brief
 from flower_mcp.runtime.signals import (
     Asked,
@@ -199,6 +199,8 @@ async def drain(run: StepRun) -> MoveEnd:
         run.record.event(Kind.DRAIN, f"stopped {len(left)} agent(s) that did not end in time", stopped=len(left))
         end = await _until_idle(run, SETTLE)
     run.handing.stopped.extend(session.reader.shells())
+    if end is None:
+        start_ahead(run)
     return end or (Ending.DRAINED, Guard.ANY)
 
 

@@ -31,13 +31,13 @@ def model() -> Iterator[ScriptedModel]:
 def environment(model: ScriptedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The clean environment, also set in this process: what is started here reaches the model alone."""
     clean = clean_environment(tmp_path / "environment", model.url)
+    clean["FLOWER_DEBUG"] = "1"  # a mistake of ours is raised, not contained
+    clean["FLOWER_STATE_DIR"] = str(tmp_path / "state")
     for name in list(os.environ):
         if is_scrubbed(name):
             monkeypatch.delenv(name)
     for name, value in clean.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("FLOWER_DEBUG", "1")  # a mistake of ours is raised, not contained
-    monkeypatch.setenv("FLOWER_STATE_DIR", str(tmp_path / "state"))
     return clean
 
 

@@ -12,13 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from flower_mcp.demo.model import Reply, ScriptedModel, Story, each_session, text
 from tests.e2e.harness import claude_cli, command, marked, wait_until
 from tests.e2e.steps import (
     CUT_OFF,
+    DOCUMENT,
     TAKING_OVER,
+    Run,
     archived,
     bash,
     document_path,
@@ -211,3 +214,56 @@ async def test_a_session_whose_transcript_is_gone_goes_on_from_the_document(
     assert run.result.session_id != first.result.session_id
     assert model.requests[-1].asks(TAKING_OVER)
     assert "And now this." in model.requests[-1].all_text()
+
+
+async def test_a_resumed_session_over_the_line_hands_off_at_its_first_batch(
+    model: ScriptedModel, workspace: Path
+) -> None:
+    first = Story(
+        [text("Done.").at(160_000), bash("echo more").at(161_000)],
+        branches=[(is_asked, text(DOCUMENT).at(162_000))],
+    )
+    model.script = each_session(first, text("All done.").at(30_000))
+    await run_step(workspace)
+    run = await run_step(workspace, "One more thing.")
+    assert run.result.ok, run.result.error
+    assert [generation.n for generation in run.result.generations] == [1, 2]
+    assert first.left == 0
+
+
+async def test_a_conversation_that_the_cli_refuses_is_given_up_for_a_fresh_session(
+    model: ScriptedModel, workspace: Path, environment: dict[str, str]
+) -> None:
+    model.script = text("Done.").at(30_000)
+    first = await run_step(workspace)
+    for transcript in Path(environment["CLAUDE_CONFIG_DIR"]).rglob(f"{first.result.session_id}.jsonl"):
+        transcript.write_text("")
+    run = await run_step(workspace, "Go on.")
+    assert run.result.ok, run.result.error
+    assert run.result.session_id != first.result.session_id
+    assert run.result.attempts == 2
+    assert "Go on." in model.requests[-1].all_text()
+
+
+async def test_the_same_words_after_a_finished_run_are_kept_again(model: ScriptedModel, workspace: Path) -> None:
+    model.script = text("Done.").at(30_000)
+    await run_step(workspace, "Port.")
+    await run_step(workspace, "Port.")
+    words = (workspace / ".flower" / "notes" / "任务-work.md").read_text()
+    assert words.count("Port.") == 2
+
+
+async def test_two_steps_run_at_once(model: ScriptedModel, workspace: Path) -> None:
+    model.script = lambda request: (
+        bash("sleep 0.3; echo on").at(30_000) if len(request.messages) < 3 else text("Done.").at(31_000)
+    )
+    results: dict[str, Run] = {}
+
+    async def one(step: str) -> None:
+        results[step] = await run_step(workspace, step=step)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(one, "docs")
+        tasks.start_soon(one, "code")
+    assert {step: run.result.ok for step, run in results.items()} == {"docs": True, "code": True}
+    assert {row["step"] for row in manifest(workspace)} == {"docs", "code"}
