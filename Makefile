@@ -36,7 +36,7 @@ test: $(READY_TO_DEVELOP)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-fast: $(READY_TO_DEVELOP)
-	@$(BIN)/python -m pytest -m "not e2e" --ignore=tests/test_packaging.py $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "not e2e and not slow" --ignore=tests/test_packaging.py $(PYTEST_ARGS)
 
 # pytest comes last: its closing line is the last line of the output.
 check: $(READY_TO_DEVELOP)

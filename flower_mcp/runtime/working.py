@@ -187,6 +187,7 @@ async def drain(run: StepRun) -> MoveEnd:
     say_near(run, session.reader.meter.context)
     run.count_turns()
     session.gate.mode = Mode.DRAIN
+    run.handoff_asked = False  # asked for again, it cuts the waiting short
     if agents := session.reader.agents():
         names = ", ".join(task.description for task in agents)
         run.record.event(Kind.DRAIN, f"waiting for {len(agents)} agent(s): {names}", agents=len(agents))
@@ -196,7 +197,8 @@ async def drain(run: StepRun) -> MoveEnd:
         run.handing.stopped.extend(left)
         for task in left:
             await session.stop_task(task.task_id)
-        run.record.event(Kind.DRAIN, f"stopped {len(left)} agent(s) that did not end in time", stopped=len(left))
+        run.record.event(Kind.DRAIN, f"stopped {len(left)} agent(s) that had not ended", stopped=len(left))
+        run.handoff_asked = False
         end = await _until_idle(run, SETTLE)
     run.handing.stopped.extend(session.reader.shells())
     if end is None:
@@ -208,7 +210,7 @@ async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:
     """Read on until no turn is under way and no agent runs; None when it got there or the limit came first."""
     session = run.session
     with anyio.move_on_after(limit):
-        while session is not None and not session.reader.idle:
+        while session is not None and not session.reader.idle and not run.handoff_asked:
             signal = await run.receive()
             if run.stop_asked:
                 return Ending.STOP, Guard.ANY

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from flower_mcp import Event, Runtime
 from flower_mcp.core.handoff import DEGRADED
 from flower_mcp.demo.model import (
     Reply,
@@ -205,6 +206,24 @@ async def test_an_agent_that_does_not_end_is_stopped_and_recorded(model: Scripte
     run = await run_step(workspace, handoff=policy(drain_timeout=0.5))
     assert run.result.ok, run.result.error
     assert "stopped at the handoff, agent: count for ever" in document_path(workspace).read_text()
+
+
+async def test_asking_again_cuts_the_waiting_for_agents_short(model: ScriptedModel, workspace: Path) -> None:
+    def ask(runtime: Runtime, event: Event) -> None:
+        if event.kind == "drain" and event.payload.get("agents"):
+            runtime.hand_off()
+
+    start = tool("Agent", description="count for ever", prompt="count", subagent_type="general-purpose")
+    first = Story(
+        [bash("echo one").at(40_000), start.at(155_000)],
+        branches=[(is_asked, text(DOCUMENT).at(156_000))],
+        then=text("noted").at(157_000),
+        agents=Reply(hang=30),
+    )
+    model.script = each_session(first, finish())
+    run = await run_step(workspace, handoff=policy(drain_timeout=600), during=ask, limit=30)
+    assert run.result.ok, run.result.error
+    assert "stopped at the handoff, agent" in document_path(workspace).read_text()
 
 
 async def test_a_budget_that_runs_out_in_the_handoff_turn_does_not_cost_the_document(

@@ -19,7 +19,7 @@ import pytest
 from flower_mcp.runtime import keeper
 from flower_mcp.runtime.keeping import Ended, Keeper, end_marked, prepare, running
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")]
 
 PYTHON = Path(sys.executable)
 
