@@ -77,7 +77,7 @@ class Outcome:
     def words(self) -> str:
         """The error in words, for people."""
         if self.text or self.stderr:
-            return self.text or self.stderr
+            return (self.stderr or self.text) if self.exited else (self.text or self.stderr)
         if self.exited:
             return f"exit code {self.exit_code}" if self.exit_code is not None else "its process ended"
         return self.error or self.terminal_reason or (f"status {self.status}" if self.status else "no reason was given")

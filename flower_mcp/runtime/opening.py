@@ -129,6 +129,7 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: str, *, pha
     left = budget_left(run)
     if left is not None and left <= 0:
         return Ending.BUDGET, Guard.ANY
+    context = _left_context(run, opening)
     run.record.begin_generation(number, opening.session_id)
     failure = await run.open(replace(opening, budget_usd=left))
     session = run.session
@@ -141,12 +142,13 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: str, *, pha
     run.record.remember_session()
     run.record.event(
         Kind.SESSION,
-        _told(run, opening, number, phase),
+        _told(run, number, phase, context),
         phase=phase,
         window=run.policy.window,
         window_source=str(run.source),
         at=run.policy.at,
         model=session.model or run.spec.model,
+        context=context,
     )
     return Ending.OPENED, Guard.ANY
 
@@ -215,11 +217,13 @@ def _words_for_resumed(run: StepRun) -> str:
     return f"{load('continue')}\n\n{words}" if was_cut_off(run) else words
 
 
-def _told(run: StepRun, opening: Opening, number: int, phase: str) -> str:
+def _told(run: StepRun, number: int, phase: str, context: int | None) -> str:
     """The line for people: which session, and for a resumed one the context that reopening it will read."""
     text = f"{run.step}: session {number} {phase}"
-    if not opening.resume:
-        return text
-    path = transcript_of(run, opening.session_id)
-    context = context_of(lines_backwards(path)) if path else None
     return text if context is None else f"{text}, context {used_text(context)}"
+
+
+def _left_context(run: StepRun, opening: Opening) -> int | None:
+    """The context of a session that is resumed, from its transcript, in tokens."""
+    path = transcript_of(run, opening.session_id) if opening.resume else None
+    return context_of(lines_backwards(path)) if path else None

@@ -97,8 +97,10 @@ class Runtime:
         if not lock.acquire():
             raise Busy(spec.name, _holder(self._lives.read(spec.name)))
         try:
-            run = self._prepared(spec, prompt, fresh, on_event)
+            run, notes = self._prepared(spec, prompt, fresh, on_event)
             self._running[spec.name] = run
+            for note in notes:
+                run.record.say(note)
             return await run.run()
         finally:
             self._running.pop(spec.name, None)
@@ -122,15 +124,18 @@ class Runtime:
     def _chosen(self, step: str | None) -> list[StepRun]:
         return [run for name, run in self._running.items() if step in (None, name)]
 
-    def _prepared(self, spec: AgentSpec, prompt: str, fresh: bool, on_event: OnEvent | None) -> StepRun:
-        """Read what earlier runs left, and put a run together. The run lock is held."""
+    def _prepared(
+        self, spec: AgentSpec, prompt: str, fresh: bool, on_event: OnEvent | None
+    ) -> tuple[StepRun, tuple[str, ...]]:
+        """Read what earlier runs left, and put a run together, with what was noticed. The run lock is held."""
         make_home(self.run_dir)
         books = Books(self._lives, Manifest(self.run_dir), Lineage(self.run_dir, str(self.workspace)))
         before = self._lives.read(spec.name, owner=True)
         if before is not None:
             _mend(books, before)
         rows, notes = _rows(books)
-        in_lineage = spec.name in books.lineage.read().steps
+        lineage = books.lineage.read()
+        in_lineage = spec.name in lineage.steps
         something = not fresh and (before is not None or in_lineage)
         if not prompt and not something:
             raise Usage("There is nothing to go on with: give a task.", next="flower 'TASK'")
@@ -156,10 +161,9 @@ class Runtime:
         if in_lineage and not fresh:
             books.lineage.wake()
         run = StepRun(setting, policy, source, row, on_event)
-        for note in (*self._notes, *notes):
-            run.record.say(note)
+        noticed = (*self._notes, *notes, *lineage.notes)
         self._notes.clear()
-        return run
+        return run, noticed
 
 
 def _workspace(given: str | Path) -> Path:

@@ -1,0 +1,83 @@
+"""`flower demo`: the real supervisor and the real CLI, with a scripted model, in a folder of their own.
+
+Puts demo/ and runtime/ together, which do not know each other. What can hurt: the person's own key, login or settings
+must not steer it, so the demo's environment is laid over this process's before anything is started.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flower_mcp.cli.options import refuse_windows
+from flower_mcp.cli.output import Output
+from flower_mcp.cli.run import Job, Outcome, document_path, load_runtime, run_job
+from flower_mcp.cli.words import Words, language
+from flower_mcp.core.policy import AgentSpec, HandoffPolicy
+
+if TYPE_CHECKING:
+    from flower_mcp.demo.story import DemoWorld
+    from flower_mcp.runtime.runtime import Runtime
+
+
+def demo_command(keep: str | None, *, as_json: bool) -> int:
+    """Run the demo; the exit code. `keep`: the folder to work in. Raises FlowerError when it cannot be started."""
+    refuse_windows()
+    runtime_class = load_runtime()
+    output, words = Output(as_json=as_json), Words(language(os.environ))
+    folder = Path(keep) if keep else Path(tempfile.mkdtemp(prefix="flower-demo-"))
+    stays = bool(keep) or as_json
+    try:
+        code, came_true = _demo(folder, runtime_class, output, words)
+        stays = stays or not (came_true or code >= 128)  # what went wrong can be looked at
+    finally:
+        if not stays:
+            shutil.rmtree(folder, ignore_errors=True)
+    output.line(words("kept", folder=folder.resolve()) if stays else words("removed"))
+    return code
+
+
+def _demo(folder: Path, runtime_class: type[Runtime], output: Output, words: Words) -> tuple[int, bool]:
+    """Tell the story; the exit code, and whether the disk says that it came true."""
+    from flower_mcp.demo.model import ScriptedModel
+    from flower_mcp.demo.story import FIRST_LINE, prepare, script, verify
+
+    output.line(FIRST_LINE)
+    with ScriptedModel("").in_thread() as model:
+        world = prepare(folder, model.url)
+        model.script = script(world.workspace)
+        os.environ.update(world.environment)
+        job = _job(world, runtime_class)
+        outcome = run_job(job, output, words)
+    problems = verify(world)
+    output.lines([f"! {problem}" for problem in problems])
+    code = outcome.exit_code or (1 if problems else 0)
+    output.json(_result(job, outcome, ok=code == 0))
+    return code, code == 0
+
+
+def _job(world: DemoWorld, runtime_class: type[Runtime]) -> Job:
+    policy = HandoffPolicy(window=world.window, edit_window=world.edit_window)
+    spec = AgentSpec(
+        name=world.step, model=world.model, permission_mode="bypassPermissions", env=dict(world.environment)
+    )
+    runtime = runtime_class(workspace=world.workspace, run_dir=world.run_dir, handoff=policy)
+    return Job(runtime, spec, world.task, policy, go_on="flower demo")
+
+
+def _result(job: Job, outcome: Outcome, *, ok: bool) -> dict[str, Any]:
+    """The last line of `--json`."""
+    row = outcome.row
+    return {
+        "kind": "result",
+        "ok": ok,
+        "step": job.spec.name,
+        "generations": len(row.generations) if row else 0,
+        "document": str(document_path(job)),
+        "retired": list(row.retired) if row else [],
+        "manifest": str(job.runtime.run_dir / "manifest.json"),
+        "workspace": str(job.runtime.workspace),
+    }

@@ -1,0 +1,62 @@
+"""Listens to a run: draws each event for people, writes it as JSON for programs, and keeps what the end needs.
+
+Called from the event loop, so it must not wait for anything but the streams. It decides nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from flower_mcp.cli.output import Output
+from flower_mcp.cli.show import Log, is_about_credentials
+from flower_mcp.core.books import iso
+from flower_mcp.core.events import Event, Kind, Place, line
+
+
+class Listener:
+    """An `on_event`. `place` tells where the run stands (None before it does); `advise` makes a remark on a window.
+
+    Afterwards: `refused_credentials`, `document` (the last one that was written), `denied`, `ended`.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        log: Log,
+        step: str,
+        place: Callable[[], Place | None],
+        advise: Callable[[int], str | None],
+    ) -> None:
+        self.refused_credentials = False
+        self.document: Path | None = None
+        self.denied: tuple[str, ...] = ()
+        self.ended: tuple[str, ...] = ()
+        self._output = output
+        self._log = log
+        self._step = step
+        self._place = place
+        self._advise = advise
+
+    @property
+    def said(self) -> str:
+        """The last text that was drawn."""
+        return self._log.said
+
+    def __call__(self, event: Event) -> None:
+        """Take in one event."""
+        place = self._place() or Place("", self._step, 0, None)
+        self._output.json(line(event, place, iso(time.time())))
+        self._keep(event)
+        window = event.payload.get("window")
+        advice = self._advise(window) if event.kind == Kind.SESSION and isinstance(window, int) else None
+        self._output.lines(self._log.lines(event, place.generation, advice))
+
+    def _keep(self, event: Event) -> None:
+        self.refused_credentials = self.refused_credentials or is_about_credentials(event)
+        if event.kind == Kind.HANDOFF and event.payload.get("path"):
+            self.document = Path(event.payload["path"])
+        if event.kind == Kind.RESULT:
+            self.denied = tuple(event.payload.get("denied") or ())
+            self.ended = tuple(event.payload.get("ended") or ())

@@ -1,0 +1,234 @@
+"""The options of `flower` and `flower run`: how each is read, its variable, and the policy and the agent they make.
+
+It must not start anything or write. What can hurt: a number that is none (`nan` is a float to Python), and a
+variable set long ago in a profile; so what comes from a variable is named by it when it is wrong.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from flower_mcp.core.errors import Usage
+from flower_mcp.core.policy import PERMISSION_MODES, AgentSpec, HandoffPolicy, default_headroom
+
+WORKSPACE, RUN_DIR, STEP = ".", "runs", "work"
+_UNITS = {"k": 1_000, "m": 1_000_000}
+
+
+class Tokens(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
+    """A number of tokens: 200000, 200_000, 200K or 1M."""
+
+    name = "tokens"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number; fails for anything else."""
+        text = str(value).strip().lower().replace("_", "")
+        unit = _UNITS.get(text[-1:], 1)
+        digits = text if unit == 1 else text[:-1]
+        if not (digits.isascii() and digits.isdigit()):
+            self.fail(f"{value!r} is not a number of tokens, such as 200000 or 200K.", param, ctx)
+        return int(digits) * unit
+
+
+class Count(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
+    """A whole number above 0."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number; fails for anything else."""
+        text = str(value).strip()
+        if not (text.isascii() and text.isdigit()) or int(text) == 0:
+            self.fail(f"{value!r} is not a whole number above 0.", param, ctx)
+        return int(text)
+
+
+class Amount(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
+    """A finite number of at least `least`, in `unit`. `above`: `least` itself is not allowed."""
+
+    def __init__(self, unit: str, *, least: float = 0.0, above: bool = False) -> None:
+        self.name = unit
+        self._least = least
+        self._above = above
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; fails for anything else."""
+        bound = f"above {self._least:g}" if self._above else f"of {self._least:g} or more"
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < self._least or (self._above and number == self._least):
+            self.fail(f"{value!r} is not a number {bound} ({self.name}).", param, ctx)
+        return number
+
+
+class Folder(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
+    """A name that a folder can have, which an empty variable is not: it would mean this folder."""
+
+    name = "folder"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name; fails for one that no folder can have."""
+        if not str(value).strip():
+            self.fail("the name of the folder is empty.", param, ctx)
+        try:
+            os.lstat(str(value))
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                self.fail("the name of the folder is too long.", param, ctx)
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What was asked for on the command line. Tokens, USD and seconds; None: not given."""
+
+    workspace: str = WORKSPACE
+    run_dir: str = RUN_DIR
+    step: str = STEP
+    window: int | None = None
+    headroom: int | None = None
+    at: int | None = None
+    max_generations: int = 8
+    no_handoff: bool = False
+    model: str | None = None
+    permission_mode: str = "default"
+    budget: float | None = None
+    max_turns: int | None = None
+    edit_window: float = 5.0
+    new: bool = False
+    as_json: bool = False
+    verbose: bool = False
+
+    def policy(self) -> HandoffPolicy:
+        """When sessions hand off. Raises Usage for options that exclude each other."""
+        values: dict[str, Any] = {
+            "enabled": not self.no_handoff,
+            "window": self.window,
+            "headroom": self.headroom,
+            "max_generations": self.max_generations,
+            "edit_window": self.edit_window,
+        }
+        if self.at is None:
+            return HandoffPolicy(**values)
+        if self.headroom is not None:
+            raise Usage("--at and --headroom say the same thing in two ways: give one of them.")
+        if self.window is None:
+            return FixedLine(**values, line=self.at)
+        if self.at >= self.window:
+            raise Usage(f"--at {self.at} is not below the window of {self.window} tokens.")
+        return HandoffPolicy(**{**values, "headroom": self.window - self.at})
+
+    def spec(self) -> AgentSpec:
+        """Which Claude runs the step. Raises Usage."""
+        return AgentSpec(
+            name=self.step,
+            model=self.model,
+            permission_mode=self.permission_mode,
+            max_turns=self.max_turns,
+            max_budget_usd=self.budget,
+        )
+
+    def go_on(self, task: str | None = None) -> str:
+        """The command that goes on with this step from the same folder; with `task`, that says it."""
+        named = (("--step", self.step, STEP), ("-w", self.workspace, WORKSPACE), ("-r", self.run_dir, RUN_DIR))
+        parts = [part for option, value, usual in named if value != usual for part in (option, value)]
+        return shlex.join(["flower", *parts, *(() if task is None else (task,))])
+
+    def check_user(self, environ: Mapping[str, str]) -> None:
+        """Refuse what Claude Code will refuse: root that bypasses permissions outside a sandbox. Raises Usage."""
+        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+        if is_root and self.permission_mode == "bypassPermissions" and environ.get("IS_SANDBOX") != "1":
+            raise Usage(
+                "Claude Code does not let root bypass permissions.",
+                kept="Nothing was started.",
+                next="Work as another user, or set IS_SANDBOX=1 where this machine is a sandbox.",
+            )
+
+
+@dataclass(frozen=True)
+class FixedLine(HandoffPolicy):
+    """A policy whose handoff line stays at `line` tokens while the window becomes known.
+
+    A window that is not above the line gets the headroom that it would have without it.
+    """
+
+    line: int = 0
+
+    def with_window(self, window: int) -> HandoffPolicy:
+        """The same line in another window."""
+        new = FixedLine(
+            enabled=self.enabled,
+            window=window,
+            headroom=window - self.line if window > self.line else default_headroom(window),
+            max_generations=self.max_generations,
+            write_timeout=self.write_timeout,
+            drain_timeout=self.drain_timeout,
+            edit_window=self.edit_window,
+            edit_limit=self.edit_limit,
+            line=self.line,
+        )
+        object.__setattr__(new, "window_given", self.window_given)
+        return new
+
+
+def refuse_windows() -> None:
+    """The supervisor needs a POSIX system. Raises Usage on native Windows."""
+    if sys.platform == "win32":
+        raise Usage(
+            "`flower run` does not work on native Windows.",
+            kept="Nothing was started.",
+            next="Run it in WSL; the MCP server, flower-mcp, works here.",
+        )
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--step", metavar="NAME", default=STEP, show_default=True, envvar="FLOWER_STEP",
+                 help="The piece of work: the name by which it is gone on with."),
+    click.option("-w", "--workspace", metavar="DIR", default=WORKSPACE, envvar="FLOWER_WORKSPACE",
+                 type=Folder(), help="The folder to work in.  [default: here]"),
+    click.option("-r", "--run-dir", metavar="DIR", default=RUN_DIR, show_default=True, envvar="FLOWER_RUN_DIR",
+                 type=Folder(), help="Where the books are kept."),
+    click.option("--window", type=Tokens(), metavar="TOKENS", envvar="FLOWER_WINDOW",
+                 help="What the model can hold.  [default: what the CLI reports]"),
+    click.option("--headroom", type=Tokens(), metavar="TOKENS", envvar="FLOWER_HEADROOM",
+                 help="Hand off so far below the window.  [default: 50000, or a quarter of a small window]"),
+    click.option("--at", type=Tokens(), metavar="TOKENS", envvar="FLOWER_AT",
+                 help="Hand off at this context, whatever the window."),
+    click.option("--max-generations", type=Count(), metavar="N", default=8, show_default=True,
+                 envvar="FLOWER_MAX_GENERATIONS", help="The most handoffs in one run."),
+    click.option("--no-handoff", is_flag=True, envvar="FLOWER_NO_HANDOFF",
+                 help="Never hand off: the CLI compacts as it likes."),
+    click.option("--edit-window", type=Amount("seconds"), metavar="SECONDS", default=5.0, show_default="5",
+                 envvar="FLOWER_EDIT_WINDOW", help="How long each document waits for your changes."),
+    click.option("--model", metavar="NAME", envvar="FLOWER_MODEL", help="The model.  [default: Claude Code's choice]"),
+    click.option("--permission-mode", type=click.Choice(PERMISSION_MODES), metavar="MODE", default="default",
+                 show_default=True, envvar="FLOWER_PERMISSION_MODE", help=f"One of {', '.join(PERMISSION_MODES)}."),
+    click.option("--budget", type=Amount("USD", above=True), metavar="USD", envvar="FLOWER_BUDGET",
+                 help="The most that the step may cost, over all its sessions."),
+    click.option("--max-turns", type=Count(), metavar="N", envvar="FLOWER_MAX_TURNS",
+                 help="The most turns of the step, over all its sessions."),
+    click.option("--new", is_flag=True, envvar="FLOWER_NEW",
+                 help="Start afresh; what the step had goes to the archive."),
+    click.option("--json", "as_json", is_flag=True, envvar="FLOWER_JSON",
+                 help="One JSON object a line on stdout, the result last; text goes to stderr."),
+    click.option("-v", "--verbose", is_flag=True, envvar="FLOWER_VERBOSE",
+                 help="Say which endpoint, model, window and token are used, and show the context."),
+)  # fmt: skip
+
+
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Put all options of a run on a click command; they arrive under the names of RunOptions' fields."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

@@ -1,0 +1,94 @@
+"""Where lines go: text for people and JSON for programs, each on its stream. The only place that writes to a stream.
+
+Whatever is written must not hurt the reader: a model's control characters never reach a terminal, a character that the
+locale does not have becomes `?`, and a stream that was closed (`| head`) is given up without ending the run. JSON is
+pure ASCII, so it is right in every locale.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, TextIO
+
+SHORT = 200  # characters of a tool's line
+
+_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor moves go as a whole, not only their ESC
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all of C0 but newline and tab, DEL, all of C1
+
+
+def clean(text: str) -> str:
+    """The text without escape sequences and control characters; newlines and tabs stay."""
+    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
+
+
+def shorten(text: str, longest: int = SHORT) -> str:
+    """The text on one line, cut to `longest` characters with `…` at the end."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+class Stream:
+    """A stream that may be missing or closed at any time; then what is written is dropped."""
+
+    def __init__(self, file: TextIO | None) -> None:
+        self._file = file
+        if isinstance(file, io.TextIOWrapper):
+            file.reconfigure(errors="replace", line_buffering=True)
+
+    def write(self, line: str, *, end: str = "\n") -> None:
+        """Write a line at once."""
+        if self._file is None:
+            return
+        try:
+            self._file.write(line + end)
+            self._file.flush()
+        except (OSError, ValueError):  # ValueError: closed in this process
+            self._file = None
+
+
+class Output:
+    """The two streams of a command. With `as_json`, text for people goes to stderr and JSON to stdout."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+        self._programs = Stream(sys.stdout)
+        self._people = Stream(sys.stderr if as_json else sys.stdout)
+
+    def line(self, text: str, *, end: str = "\n") -> None:
+        """Write text for people, cleaned."""
+        self._people.write(clean(text), end=end)
+
+    def lines(self, lines: list[str]) -> None:
+        """Write several lines for people."""
+        for line in lines:
+            self.line(line)
+
+    def json(self, value: Mapping[str, Any]) -> None:
+        """Write one JSON object on a line, if JSON was asked for."""
+        if self.as_json:
+            self._programs.write(json.dumps(value, default=str))
+
+
+def complain(sentence: str) -> None:
+    """Say on stderr why the command ends, on one line."""
+    Stream(sys.stderr).write(f"flower: {shorten(clean(sentence), 2000)}")
+
+
+def give_up_closed() -> None:
+    """Flush both streams; put the null device in the place of one whose reader is gone, so that the exit is silent."""
+    for file in (sys.stdout, sys.stderr):
+        if file is None:
+            continue
+        try:
+            file.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, file.fileno())
+                os.close(null)

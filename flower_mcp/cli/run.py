@@ -1,0 +1,261 @@
+"""`flower run`: puts a runtime together for one step, lets it run, and says how it went.
+
+The composition root. It must not know Claude's protocol. The order matters: what can be refused is refused before the
+heavy imports and before anything is written; what the run itself wrote is taken away again when there was nobody to
+log in as, since then it was not a run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flower_mcp.cli.options import RunOptions, refuse_windows
+from flower_mcp.cli.output import Output
+from flower_mcp.cli.task import is_left, task_asked_for, task_from
+from flower_mcp.cli.words import Words, language
+from flower_mcp.core.books import StepResult, as_json
+from flower_mcp.core.errors import NoCredentials, RunPartMissing
+
+if TYPE_CHECKING:
+    from flower_mcp.cli.asking import Terminal
+    from flower_mcp.core.policy import AgentSpec, HandoffPolicy
+    from flower_mcp.runtime.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call of a runtime, as the command line puts it together."""
+
+    runtime: Runtime
+    spec: AgentSpec
+    prompt: str
+    policy: HandoffPolicy
+    go_on: str
+    fresh: bool = False
+    terminal: Terminal | None = None
+    verbose: bool = False
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended: its row (None: it was ended before there was one) and the exit code."""
+
+    row: StepResult | None
+    exit_code: int
+
+
+def run_command(options: RunOptions, words_given: Sequence[str], *, short: bool, commands: Sequence[str]) -> int:
+    """Run the step that the options name; the exit code. Raises FlowerError for what cannot be started."""
+    from flower_mcp.workbench.json_files import masked
+
+    refuse_windows()
+    policy, spec = options.policy(), options.spec()
+    options.check_user(os.environ)
+    task = task_from(words_given, short=short, commands=commands)
+    output, words = Output(as_json=options.as_json), Words(language(os.environ))
+    runtime_class = load_runtime()
+    terminal = _terminal(output, words) if is_terminal(options) else None
+    runtime = runtime_class(
+        workspace=options.workspace, run_dir=options.run_dir, handoff=policy, ask=terminal.ask if terminal else None
+    )
+    prompt = _prompt(runtime, options, task, output, words)
+    if options.verbose:
+        from flower_mcp.cli.account import account_lines
+
+        output.lines(account_lines(words, os.environ, options.model, policy))
+    job = Job(runtime, spec, prompt, policy, options.go_on(), options.new, terminal, options.verbose, options.at)
+    untouched = _Untouched(runtime)
+    try:
+        outcome = run_job(job, output, words)
+    except Exception:
+        untouched.restore(steps=0)  # what could not even begin leaves nothing
+        raise
+    if outcome.row is not None:
+        output.json({"kind": "result", **masked(as_json(outcome.row))})
+    if outcome.exit_code == NoCredentials.exit_code and outcome.row is not None:
+        _refuse(outcome.row, untouched)
+    return outcome.exit_code
+
+
+def load_runtime() -> type[Runtime]:
+    """The runtime's class. Raises RunPartMissing when the install has no supervisor."""
+    try:
+        from flower_mcp.runtime.runtime import Runtime
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] == "claude_agent_sdk":
+            raise RunPartMissing("claude-agent-sdk") from error
+        raise
+    return Runtime
+
+
+def is_terminal(options: RunOptions) -> bool:
+    """Whether somebody can be asked: a terminal on both sides, and no program that reads along."""
+    files = (sys.stdin, sys.stdout)
+    return not options.as_json and all(file is not None and file.isatty() for file in files)
+
+
+def run_job(job: Job, output: Output, words: Words) -> Outcome:
+    """Run a job to its end and say how it went."""
+    import logging
+
+    import anyio
+
+    logging.getLogger().addHandler(logging.NullHandler())  # what libraries log is told by events, not on stderr
+    return anyio.run(partial(_run_job, job, output, words))
+
+
+async def _run_job(job: Job, output: Output, words: Words) -> Outcome:
+    import anyio
+
+    from flower_mcp.cli.listening import Listener
+    from flower_mcp.cli.show import Facts, Log
+    from flower_mcp.cli.stopping import Stopping
+
+    facts = Facts(
+        step=job.spec.name,
+        permission_mode=job.spec.permission_mode,
+        asks=job.terminal is not None,
+        budget=job.spec.max_budget_usd,
+        document=document_path(job),
+        go_on=job.go_on,
+        handoff=job.policy.enabled,
+        line=job.line,
+    )
+    listener = Listener(
+        output,
+        Log(words, facts, verbose=job.verbose),
+        job.spec.name,
+        lambda: job.runtime.place(job.spec.name),
+        lambda window: job.policy.with_window(window).advice(),
+    )
+    running = anyio.CancelScope()
+    stopping = Stopping(partial(_drain, job, output, words, running), partial(_end, output, words, running))
+    row: StepResult | None = None
+    async with job.runtime, anyio.create_task_group() as tasks:
+        await tasks.start(stopping.watch)
+        with running:
+            row = await job.runtime.run(job.spec, job.prompt, fresh=job.fresh, on_event=listener)
+        tasks.cancel_scope.cancel()
+    row = row or _row_left(job)
+    _say_end(job, output, words, listener, row)
+    return Outcome(row, _exit_code(row, listener, stopping))
+
+
+def document_path(job: Job) -> Path:
+    """Where the step's document lies, or will lie."""
+    from flower_mcp.workbench.workbench import Workbench
+
+    return Workbench(job.runtime.workspace).documents.path(job.spec.name)
+
+
+def _terminal(output: Output, words: Words) -> Terminal:
+    from flower_mcp.cli.asking import Terminal
+
+    return Terminal(output, words, sys.stdin.fileno())
+
+
+def _prompt(runtime: Runtime, options: RunOptions, task: str | None, output: Output, words: Words) -> str:
+    """What the step is told; "" when it just goes on. Raises Usage when there is nothing to do."""
+    from flower_mcp.workbench.ledger import Lineage
+
+    for note in Lineage(runtime.run_dir).read().notes:
+        output.line(f"! {note}")
+    if task is not None:
+        return task
+
+    def say(note: str) -> None:
+        output.line(f"! {note}")
+
+    if not options.new and is_left(runtime.workspace, runtime.run_dir, options.step, say):
+        return ""
+    return task_asked_for(lambda: output.line(words("task"), end=""))
+
+
+def _drain(job: Job, output: Output, words: Words, running: Any) -> None:
+    """The first signal: stop at the next message boundary, or now when nothing runs yet."""
+    output.line(words("stopping"))
+    if job.terminal is not None:
+        job.terminal.give_up()
+    if job.runtime.place(job.spec.name) is None:
+        running.cancel()
+    job.runtime.stop()
+
+
+def _end(output: Output, words: Words, running: Any) -> None:
+    """The second signal."""
+    output.line(words("stopping now"))
+    running.cancel()
+
+
+def _row_left(job: Job) -> StepResult | None:
+    """The row of a run that was ended by force: the live state has it."""
+    from flower_mcp.workbench.workbench import Workbench
+
+    live = Workbench(job.runtime.workspace).live(job.spec.name)
+    ours = live is not None and live.supervisor is not None and live.supervisor.pid == os.getpid()
+    return live.row if live is not None and ours else None
+
+
+def _say_end(job: Job, output: Output, words: Words, listener: Any, row: StepResult | None) -> None:
+    from flower_mcp.cli.show import End, last_lines
+
+    if row is None or listener.refused_credentials:
+        return
+    document = document_path(job)
+    end = End(
+        manifest=job.runtime.run_dir / "manifest.json",
+        go_on=job.go_on,
+        document=document if document.exists() else None,
+        denied=listener.denied,
+        ended=listener.ended,
+        said=listener.said,
+    )
+    output.lines(last_lines(words, row, end))
+
+
+def _exit_code(row: StepResult | None, listener: Any, stopping: Any) -> int:
+    """The exit code of design, section 7."""
+    if row is not None and row.ok:
+        return 0
+    if stopping.exit_code is not None:
+        return int(stopping.exit_code)
+    return NoCredentials.exit_code if listener.refused_credentials else 1
+
+
+class _Untouched:
+    """The folders that a run would make and that are not there yet."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        folders = (runtime.workspace / ".flower", runtime.run_dir)
+        self._missing = [_topmost_missing(folder) for folder in folders if not folder.exists()]
+        self._live = folders[0] / "live"
+
+    def restore(self, *, steps: int) -> bool:
+        """Take away what the run made where nothing was, if no more than so many steps began there; whether it did."""
+        if not self._missing or len(list(self._live.glob("*.json"))) > steps:
+            return False
+        for folder in self._missing:
+            shutil.rmtree(folder, ignore_errors=True)
+        return True
+
+
+def _topmost_missing(folder: Path) -> Path:
+    while not folder.parent.exists():
+        folder = folder.parent
+    return folder
+
+
+def _refuse(row: StepResult, untouched: _Untouched) -> None:
+    """Raise NoCredentials with what was kept."""
+    reached = any(each.num_turns or each.context for each in row.generations)
+    gone = not reached and untouched.restore(steps=1)
+    kept = "Nothing was written." if gone else "The step is kept; `flower` goes on with it."
+    raise NoCredentials(f"Claude Code: {row.error or 'no credentials'}".rstrip(".") + ".", kept=kept)

@@ -1,0 +1,266 @@
+"""Drawing: events and rows to lines of text. Everything that a person sees of a run is made here.
+
+Values in, lines out; it writes nothing. The handoff's lines are the seed's. What can hurt: model text is drawn as it
+comes, so whoever writes the lines cleans them (output.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flower_mcp.cli.output import shorten
+from flower_mcp.cli.words import Words
+from flower_mcp.core.books import Generation, StepResult
+from flower_mcp.core.events import Event, Kind, Phase
+from flower_mcp.core.failures import Failure
+from flower_mcp.core.policy import WindowSource
+from flower_mcp.core.texts import used_text, window_text
+
+SECTIONS = ("doing", "decided", "deadends", "next")  # as in the seed's sample: scene is pointers, read in the file
+DEAR = 300_000  # tokens; a line above this makes every request dear
+CHEAPER = 200_000  # tokens; the line to use then
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a run before it starts. `asks`: somebody is at the terminal. `line`: the --at that was given."""
+
+    step: str
+    permission_mode: str = "default"
+    asks: bool = False
+    budget: float | None = None
+    document: Path | None = None
+    go_on: str = "flower"
+    handoff: bool = True
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What is known when a run is over, beside its row."""
+
+    manifest: Path
+    go_on: str
+    document: Path | None = None
+    denied: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    said: str = ""  # the last text that was drawn, so that it is not drawn twice
+
+
+class Log:
+    """Draws a run's events, in order: some lines need what an earlier event said."""
+
+    def __init__(self, words: Words, facts: Facts, *, verbose: bool = False) -> None:
+        self.said = ""
+        self._words = words
+        self._facts = facts
+        self._verbose = verbose
+        self._begun = False
+        self._context = 0  # of the session that hands off, when it was asked to
+        self._drawers: dict[str, Callable[[Event], list[str]]] = {
+            Kind.TEXT: self._text,
+            Kind.TOOL: self._tool,
+            Kind.HANDOFF: self._handoff,
+            Kind.EDIT: self._edit,
+            Kind.PERMISSION: self._permission,
+            Kind.CONTEXT: self._measured,
+            Kind.ERROR: self._error,
+            Kind.DRAIN: self._note,
+            Kind.RETRY: self._note,
+            Kind.WAIT: self._note,
+        }
+
+    def lines(self, event: Event, generation: int, advice: str | None = None) -> list[str]:
+        """The lines for an event of the n-th session. `advice` is a remark on the headroom, for the first lines."""
+        if event.kind == Kind.SESSION:
+            return self._session(event, generation, advice)
+        drawer = self._drawers.get(event.kind)
+        return [] if drawer is None else drawer(event)
+
+    def _text(self, event: Event) -> list[str]:
+        self.said = event.text
+        return [event.text]
+
+    def _tool(self, event: Event) -> list[str]:
+        return [("    · " if event.payload.get("by_agent") else "  · ") + shorten(event.text)]
+
+    def _measured(self, event: Event) -> list[str]:
+        return [self._words("context", **_contexts(event.payload))] if self._verbose else []
+
+    def _note(self, event: Event) -> list[str]:
+        return [f"  … {shorten(event.text)}"] if event.text else []
+
+    def _error(self, event: Event) -> list[str]:
+        """What is told at the end anyway is left out."""
+        told_later = event.payload.get("final") or is_about_credentials(event)
+        return [] if told_later else [f"! {shorten(event.text, 1000)}"]
+
+    def _session(self, event: Event, generation: int, advice: str | None) -> list[str]:
+        phase = event.payload.get("phase")
+        if not self._begun and phase in (Phase.STARTED, Phase.RESUMED, Phase.LAUNCHED):
+            self._begun = True
+            return first_lines(self._words, self._facts, event.payload, generation, advice)
+        if phase == Phase.LAUNCHED:
+            context, self._context = self._context, 0
+            return [self._words("launched", context=used_text(context))]
+        return self._note(event)
+
+    def _handoff(self, event: Event) -> list[str]:
+        words, payload = self._words, event.payload
+        phase = payload.get("phase")
+        if phase == Phase.NEAR:
+            return ["", words("near", **_contexts(payload), left=window_text(int(payload.get("left") or 0)))]
+        if phase == Phase.WRITING:
+            self._context = int(payload.get("context") or 0)
+            return ["", words("writing", **_contexts(payload))]
+        if phase != Phase.DONE:
+            return []
+        self._context = self._context or int(payload.get("context") or 0)
+        sections = payload.get("sections") or {}
+        lines = [words(name, text=shorten(str(sections[name]))) for name in SECTIONS if sections.get(name)]
+        if payload.get("degraded"):
+            lines.append(words("degraded", why=shorten(str(payload.get("why") or ""))))
+        path = payload.get("path")
+        where = home_path(path) if path else words("in memory")
+        return [*lines, words("written", path=where, cost=cost_text(words, payload.get("cost_usd")))]
+
+    def _edit(self, event: Event) -> list[str]:
+        payload = event.payload
+        if payload.get("phase") == Phase.OPEN:
+            return [self._words("edit", seconds=f"{payload.get('seconds') or 0:g}")]
+        if payload.get("phase") == Phase.SEEN:
+            sections = ", ".join(payload.get("sections") or ()) or self._words("outside")
+            return [self._words("edited", sections=sections)]
+        return []
+
+    def _permission(self, event: Event) -> list[str]:
+        if event.payload.get("asked"):
+            return []  # the question itself is on the terminal
+        if event.payload.get("tool") == "AskUserQuestion":
+            return [self._words("undecided")]
+        return [self._words("refused", what=shorten(event.text))]
+
+
+def first_lines(
+    words: Words, facts: Facts, payload: Mapping[str, Any], generation: int, advice: str | None = None
+) -> list[str]:
+    """The four lines with which a run begins; `payload` is its first session event's."""
+    return [
+        _which(words, facts, payload, generation),
+        _model(words, facts, payload) + (f"; {advice}" if advice else ""),
+        words("permissions", mode=facts.permission_mode, meaning=words(_asked(facts))),
+        words(
+            "limits",
+            budget=words("no budget") if facts.budget is None else f"{facts.budget:.2f} USD",
+            document=home_path(facts.document) if facts.document else words("in memory"),
+            go_on=facts.go_on,
+        ),
+    ]
+
+
+def _which(words: Words, facts: Facts, payload: Mapping[str, Any], generation: int) -> str:
+    phase, context = payload.get("phase"), payload.get("context")
+    if phase == Phase.LAUNCHED:
+        return words("from document", step=facts.step, n=generation)
+    if phase == Phase.RESUMED:
+        again = words("resumed context", context=used_text(int(context))) if context else ""
+        return words("resumed", step=facts.step, n=generation, context=again)
+    return words("new", step=facts.step)
+
+
+def _model(words: Words, facts: Facts, payload: Mapping[str, Any]) -> str:
+    window, at = int(payload.get("window") or 0), int(payload.get("at") or 0)
+    source = str(payload.get("window_source") or WindowSource.GUESSED)
+    line = words("hands off", at=used_text(at)) if facts.handoff else words("no handoff")
+    text = words(
+        "model",
+        model=payload.get("model") or words("default model"),
+        window=window_text(window),
+        source=words(f"source {source}"),
+        line=line,
+    )
+    if facts.handoff and facts.line is not None and facts.line >= window:
+        text += words("line too high", at=facts.line)
+    elif facts.handoff and at > DEAR:
+        text += words("earlier", at=CHEAPER)
+    return text
+
+
+def _asked(facts: Facts) -> str:
+    if facts.permission_mode == "bypassPermissions":
+        return "asks nothing"
+    return "asks you" if facts.asks else "asks nobody"
+
+
+def last_lines(words: Words, row: StepResult, end: End) -> list[str]:
+    """The lines with which a run ends: its text, how it ended and why, its sessions, and what to know now."""
+    text = [row.text] if row.text and row.text != end.said else []
+    figures = words("figures", sessions=len(row.generations), turns=row.num_turns, cost=cost_text(words, row.cost_usd))
+    state = str(row.state) if str(row.state) in ("done", "failed") else "stopped"
+    lines = [*text, "", words(state, time=_time_text(row.duration_s or 0), figures=figures)]
+    if row.error:
+        lines.append(words("why", why=row.error))
+    lines += [_generation(words, each) for each in row.generations]
+    if end.document is not None:
+        lines.append(words("document", path=home_path(end.document)))
+    lines += [words("denied", what=shorten(what)) for what in end.denied]
+    lines += [words("ended", what=shorten(what)) for what in end.ended]
+    lines.append(words("manifest", path=home_path(end.manifest)))
+    if not row.ok:
+        lines.append(words("go on", command=end.go_on))
+    return lines
+
+
+def _generation(words: Words, generation: Generation) -> str:
+    document = ""
+    if generation.frozen:
+        name = "its edited document" if generation.edited else "its document"
+        document = words(name, revision=generation.launched or generation.frozen)
+    return words(
+        "generation",
+        n=generation.n,
+        context=used_text(generation.context),
+        cost=cost_text(words, generation.cost_usd),
+        id=generation.session_id,
+        document=document,
+    )
+
+
+def is_about_credentials(event: Event) -> bool:
+    """Whether the event says that the credentials were refused, or that there are none."""
+    return event.kind == Kind.ERROR and event.payload.get("failure") == Failure.CREDENTIALS
+
+
+def cost_text(words: Words, cost: float | None) -> str:
+    """A cost in USD as people read it; three decimals below one cent's reach."""
+    if cost is None:
+        return words("unknown cost")
+    return f"${cost:.2f}" if cost >= 0.1 or cost == 0 else f"${cost:.4f}"
+
+
+def home_path(path: str | Path) -> str:
+    """The path with `~` for the person's home."""
+    text = str(path)
+    try:
+        home = str(Path.home())
+    except RuntimeError:  # a user without a home
+        return text
+    return f"~{text[len(home) :]}" if home != "/" and text.startswith(f"{home}/") else text
+
+
+def _contexts(payload: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "context": used_text(int(payload.get("context") or 0)),
+        "window": window_text(int(payload.get("window") or 0)),
+    }
+
+
+def _time_text(seconds: float) -> str:
+    """312.4 -> "5m 12s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts: Sequence[tuple[int, str]] = ((hours, "h"), (minutes, "m"))
+    return " ".join([*(f"{number}{unit}" for number, unit in parts if number), f"{rest}s"])

@@ -1,0 +1,151 @@
+"""The texts of the command line, in English and in Chinese. The handoff's lines are the seed's.
+
+Texts only; it must not know events. Errors keep their English sentences (core/errors.py): they name options. What can
+hurt: a placeholder that only one language has; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Language(StrEnum):
+    """The languages that there are texts in."""
+
+    ENGLISH = "en"
+    CHINESE = "zh"
+
+
+def language(environ: Mapping[str, str]) -> Language:
+    """Chinese when FLOWER_LANG says so, or else the locale (LC_ALL, LC_MESSAGES, LANG: the first one that is set)."""
+    names = ("FLOWER_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+    chosen = next((environ[name] for name in names if environ.get(name)), "")
+    return Language.CHINESE if chosen.lower().startswith("zh") else Language.ENGLISH
+
+
+class Words:
+    """Gives the texts in one language: `words("near", context="130.0K", window="200K", left="20K")`."""
+
+    def __init__(self, language: Language = Language.ENGLISH) -> None:
+        self.language = language
+
+    def __call__(self, name: str, /, **values: object) -> str:
+        """The text `name` with its placeholders filled. Raises KeyError for what there is not."""
+        english, chinese = TEXTS[name]
+        return (chinese if self.language is Language.CHINESE else english).format(**values)
+
+
+TEXTS: Final[Mapping[str, tuple[str, str]]] = {
+    # the first lines of a run
+    "new": ("step {step}: new", "步骤 {step}:新开始"),
+    "resumed": (
+        "step {step}: resumed, session {n}{context}; --new starts afresh",
+        "步骤 {step}:接着做,会话 {n}{context};--new 从头开始",
+    ),
+    "resumed context": (", which reads {context} of context again", ",要重读上下文 {context}"),
+    "from document": (
+        "step {step}: resumed, session {n} takes over from the document",
+        "步骤 {step}:接着做,会话 {n} 从交接文档接手",
+    ),
+    "model": ("model {model}, window {window} ({source}), {line}", "模型 {model},窗口 {window}({source}),{line}"),
+    "default model": ("of Claude Code's choice", "由 Claude Code 决定"),
+    "hands off": ("hands off at {at}", "到 {at} 换代"),
+    "no handoff": ("no handoff: the CLI compacts as it likes", "不换代:由 CLI 自己压缩"),
+    "earlier": ("; earlier is cheaper: --at {at}", ";早点换更便宜:--at {at}"),
+    "source set": ("set", "自己设定"),
+    "source learned": ("learned from an overflow", "从一次溢出得知"),
+    "source reported": ("reported by the CLI", "CLI 报告"),
+    "source guessed": ("guessed from the name", "按名字猜的"),
+    "line too high": (
+        "; --at {at} is not below the window, so it does not count",
+        ";--at {at} 不低于窗口,不作数",
+    ),
+    "permissions": ("permission mode {mode}: {meaning}", "权限模式 {mode}:{meaning}"),
+    "asks nothing": ("nothing is asked, everything runs", "什么都不问,都可以跑"),
+    "asks you": ("you are asked here; no answer in 10 minutes means no", "会在这里问你;10 分钟不答就是不行"),
+    "asks nobody": (
+        "nobody is here to ask; what the settings do not allow is refused and listed at the end",
+        "没有人可问;设置没有允许的会被拒绝,最后列出来",
+    ),
+    "limits": (
+        "budget {budget}; document {document}; stop: Ctrl-C, go on: {go_on}",
+        "预算 {budget};交接文档 {document};停:Ctrl-C,接着做:{go_on}",
+    ),
+    "no budget": ("none", "不限"),
+    # -v
+    "endpoint": ("endpoint  {endpoint}", "端点  {endpoint}"),
+    "verbose model": ("model     {model}", "模型  {model}"),
+    "verbose window": ("window    {window} ({source})", "窗口  {window}({source})"),
+    "ask cli": ("{source}; the CLI is asked at connect", "{source};连接时会问 CLI"),
+    "token": ("token     {token}", "令牌  {token}"),
+    "no token": (
+        "none in the environment; Claude Code may have a login or settings of its own",
+        "环境变量里没有;Claude Code 可能有自己的登录或设置",
+    ),
+    # handoff: the seed's lines
+    "near": (
+        "# context {context}/{window} · about {left} to the handoff",
+        "# 上下文 {context}/{window} · 还有约 {left} 到换代",
+    ),
+    "writing": ("# context {context}/{window} —— writing the handoff", "# 上下文 {context}/{window} —— 写交接准备换代"),
+    "doing": ("  - doing      {text}", "  - 现在在做  {text}"),
+    "decided": ("  - decided    {text}", "  - 已定的事  {text}"),
+    "deadends": ("  - dead ends  {text}", "  - 走不通的  {text}"),
+    "next": ("  - next       {text}", "  - 下一步    {text}"),
+    "written": ("<- handoff written to {path} · {cost} so far", "<- 交接写在 {path} · 到现在 {cost}"),
+    "in memory": ("memory alone: there is no file", "内存里,没有文件"),
+    "degraded": ("<- degraded, the session could not write it: {why}", "<- 降级:交接没写成({why})"),
+    "launched": (
+        "<- a new session takes over, the context starts again from {context}",
+        "<- 新会话接手,上下文从 {context} 重新开始",
+    ),
+    "edit": ("<- edit it now if you like, {seconds} s", "<- 现在可以改,{seconds} 秒"),
+    "edited": ("<- edited by a person: {sections}", "<- 有人改过:{sections}"),
+    "outside": ("outside the sections", "各段之外"),
+    # other events
+    "context": ("  context {context}/{window}", "  上下文 {context}/{window}"),
+    "refused": ("! {what}: refused, nobody is here to allow it", "! {what}:被拒绝,没有人在场允许"),
+    "undecided": (
+        "! a question was answered with: nobody is here, decide and note it",
+        "! 有一个问题,回答是:没人在,自己定,记下来",
+    ),
+    "stopping": (
+        "stopping: the tools that run may end first, 10 s at most; once more stops now",
+        "正在停:等在跑的工具结束,最多 10 秒;再按一次马上停",
+    ),
+    "stopping now": ("stopping now", "马上停"),
+    # questions
+    "may": ("? {what}", "? {what}"),
+    "may how": ("  allow it? y yes, n no, a always for {tool}: ", "  允许吗?y 可以,n 不行,a {tool} 都可以:"),
+    "again": ("  please answer y, n or a: ", "  请答 y、n 或 a:"),
+    "unanswered": ("  no answer: refused", "  没有回答:拒绝"),
+    "choose": ("  a number, or an answer of your own: ", "  选一个数字,或者自己写:"),
+    "choose many": ("  numbers with commas, or an answer of your own: ", "  选数字,用逗号分开,或者自己写:"),
+    "task": ("What is the task? ", "要做什么?"),
+    # the end
+    "done": ("done in {time}: {figures}", "做完了,用时 {time}:{figures}"),
+    "failed": ("failed after {time}: {figures}", "失败,用时 {time}:{figures}"),
+    "stopped": ("stopped after {time}: {figures}", "停下,用时 {time}:{figures}"),
+    "figures": ("{sessions} session(s), {turns} turns, {cost}", "{sessions} 个会话,{turns} 轮,{cost}"),
+    "why": ("  why       {why}", "  原因  {why}"),
+    "generation": (
+        "  session {n}  context {context}, {cost}, {id}{document}",
+        "  会话 {n}  上下文 {context},{cost},{id}{document}",
+    ),
+    "its document": (", document {revision}", ",文档 {revision}"),
+    "its edited document": (", document {revision}, edited by a person", ",文档 {revision},有人改过"),
+    "unknown cost": ("cost unknown", "费用未知"),
+    "document": ("  document  {path}", "  文档  {path}"),
+    "denied": ("  refused   {what}", "  被拒  {what}"),
+    "ended": ("  ended     process {what}", "  结束了进程  {what}"),
+    "manifest": ("  books     {path}", "  账本  {path}"),
+    "go on": ("  go on     {command}", "  接着做  {command}"),
+    # the demo
+    "removed": (
+        "the folder is removed; flower demo --keep DIR keeps it",
+        "文件夹已删除;要留着:flower demo --keep DIR",
+    ),
+    "kept": ("the folder is kept: {folder}", "文件夹留着:{folder}"),
+}

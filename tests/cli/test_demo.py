@@ -1,0 +1,58 @@
+"""`flower demo` as a person runs it: nothing of the person's own, three sessions, a folder that goes or stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flower_mcp.demo.model import ScriptedModel
+from tests.cli.processes import flower
+
+pytestmark = pytest.mark.e2e
+
+
+def test_the_demo_tells_its_story_and_removes_its_folder(
+    tmp_path: Path, model: ScriptedModel, environment: dict[str, str]
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    own = {"TMPDIR": str(temporary), "ANTHROPIC_API_KEY": "sk-ant-the-persons-own", "IS_SANDBOX": "0"}
+
+    done = flower("demo", cwd=tmp_path, environment={**environment, **own})
+
+    assert done.code == 0, done
+    assert done.err == ""
+    first = done.out.splitlines()[0]
+    assert "scripted" in first
+    assert "Everything else is real" in first
+    assert "3 session(s)" in done.out
+    assert not list(temporary.glob("flower-demo-*"))
+    assert model.requests == []
+    assert not list((tmp_path / "environment" / "claude").iterdir())
+
+
+def test_with_json_the_last_line_names_what_is_left(tmp_path: Path, environment: dict[str, str]) -> None:
+    folder = tmp_path / "kept"
+
+    done = flower("demo", "--json", "--keep", str(folder), cwd=tmp_path, environment=environment)
+
+    assert done.code == 0, done
+    assert "scripted" in done.err.splitlines()[0]
+    last = done.lines[-1]
+    assert set(last) == {"kind", "ok", "step", "generations", "document", "retired", "manifest", "workspace"}
+    assert (last["kind"], last["ok"], last["generations"], len(last["retired"])) == ("result", True, 3, 2)
+    assert all(Path(last[name]).is_absolute() for name in ("document", "manifest", "workspace"))
+    assert Path(last["document"]).exists()
+    assert json.loads(Path(last["manifest"]).read_text())[0]["retired"] == last["retired"]
+
+
+def test_a_folder_with_a_demo_in_it_is_left_alone(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "kept" / "workspace").mkdir(parents=True)
+
+    done = flower("demo", "--keep", str(tmp_path / "kept"), cwd=tmp_path, environment=environment)
+
+    assert done.code == 2
+    assert "--keep" in done.err
+    assert (tmp_path / "kept" / "workspace").exists()
