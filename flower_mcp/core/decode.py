@@ -2,7 +2,7 @@
 
 It must not know documents. What can hurt: a Chinese editor's code page read as UTF-8 destroys every heading; a BOM or
 line end that is not put back changes a whole file for one edited line. So nothing is cleaned here, NULs included, and
-an encoding is only believed when the bytes come back from it unchanged.
+only encodings are tried that give back the very bytes they took.
 """
 
 from __future__ import annotations
@@ -62,10 +62,9 @@ def encode(text: str, decoded: Decoded) -> bytes:
 
 
 def _exactly(data: bytes, encoding: str) -> str | None:
-    """Return the text when the encoding takes the bytes and gives them back unchanged."""
+    """Return the text, None when the bytes are not all of this encoding."""
     try:
-        text = data.decode(encoding)
-        return text if text.encode(encoding) == data else None
+        return data.decode(encoding)
     except UnicodeError:
         return None
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from flower_mcp.core.errors import Usage
+from flower_mcp.core.handoff import EMPTY
 from flower_mcp.core.headings import FIELDS, OUR_HEADINGS
-from flower_mcp.core.outline import Outline, Part, Range, lines_of, outline, text_of
+from flower_mcp.core.hiding import hide, open_fence
+from flower_mcp.core.outline import outline
+from flower_mcp.core.parts import Outline, Part, Range, lines_of, text_of
 from flower_mcp.core.plain import canonical_text, says_nothing
-from flower_mcp.core.scan import hide, open_fence
 
 _LINE_END = re.compile(r"\r\0*\n|\r|\n")
-_EMPTY = "(空)"
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s")
 
 
@@ -50,12 +51,18 @@ class Span:
 
 @dataclass(slots=True)
 class _Text:
-    """A text with the offsets of its lines: starts, ends before the line end, and the sections found in it."""
+    """A text with the offsets of its lines: starts, ends before the line end, and the sections found in it.
+
+    `open`: a section is missing or sections are label lines, so that a new line may be read as a section although it
+    is no heading of the sections' level. `fenced`: the document stands in a code fence, which a fence could end.
+    """
 
     text: str
     found: Outline
     starts: list[int]
     ends: list[int]
+    open: bool
+    fenced: bool
 
     def start(self, line: int) -> int:
         """Where a line of the view begins in the text; the text's end for the line behind the last."""
@@ -74,11 +81,7 @@ def sections_of(text: str) -> tuple[Span, ...]:
     copies of it are no sections.
     """
     place = _placed(text)
-    spans: list[Span] = []
-    for part in place.found.parts:
-        for name in part.fields or [""]:
-            spans.append(_span(place, part, name))
-    return tuple(spans)
+    return tuple(_span(place, part, name) for part in place.found.parts for name in part.fields or [""])
 
 
 def missing_sections(text: str) -> tuple[str, ...]:
@@ -128,7 +131,10 @@ def _placed(text: str) -> _Text:
         ends.append(match.start())
         starts.append(match.end())
     ends.append(len(text))
-    return _Text(text, outline(text), starts, ends)
+    found = outline(text)
+    is_open = found.labelled or found.found != frozenset(FIELDS)
+    fenced = found.view.first > 0 and not found.view.prefix
+    return _Text(text, found, starts, ends, is_open or fenced, fenced)
 
 
 def _apply(text: str, edits: Sequence[_Edit]) -> str:
@@ -174,8 +180,8 @@ def _new_lines(place: _Text, part: Part | None, new: str) -> list[str]:
     """Return the lines of a new text as they are to stand in this document."""
     found = place.found
     level = part.mark.level if part and part.mark else found.level or 2
-    plain = found.found != frozenset(FIELDS) or found.labelled
-    lines = hide(new.split("\n"), level=6 if found.labelled else min(max(level, found.level, 2), 6), names=plain)
+    deepest = 6 if place.open else max(level, found.level, 2)
+    lines = hide(new.split("\n"), level=deepest, names=place.open, fences=place.fenced)
     indent = "  " if part and part.mark and part.mark.listed else ""
     if part is not None and part.mark is None:
         lines = ["\\" + line if line.lstrip()[:1] in {">", "|"} else line for line in lines]
@@ -200,10 +206,10 @@ def _replacements(place: _Text, part: Part, field: str, new: str) -> list[_Edit]
     mark = part.mark
     bodies = lines_of(place.found.scan, part.ranges)
     newline = _newline(place, part.line)
-    lines = _new_lines(place, part, new or _EMPTY)
+    lines = _new_lines(place, part, new or EMPTY)
     if mark is None:
         heading = f"{_marks(place)} {OUR_HEADINGS[field]}"
-        lines = [_behind(place.found.view.prefix, heading), *_new_lines(place, None, new or _EMPTY)]
+        lines = [_behind(place.found.view.prefix, heading), *_new_lines(place, None, new or EMPTY)]
     edits: list[_Edit] = []
     if mark and mark.text:
         edits.append((_text_start(place, part), place.end(mark.end - 1 if mark.raw.count("\n") else mark.line), ""))
@@ -250,7 +256,7 @@ def _add(place: _Text, field: str, new: str) -> str:
     found = place.found
     prefix = found.view.prefix
     heading = f"**{OUR_HEADINGS[field]}**" if found.labelled else f"{_marks(place)} {OUR_HEADINGS[field]}"
-    lines = [_behind(prefix, heading), *_new_lines(place, None, new or _EMPTY)]
+    lines = [_behind(prefix, heading), *_new_lines(place, None, new or EMPTY)]
     blank = _behind(prefix, "")
     newline = _newline(place, 0)
     later = FIELDS[FIELDS.index(field) + 1 :]

@@ -141,7 +141,6 @@ _BY_ERROR = {
     "billing_error": Failure.BILLING,
     "model_not_found": Failure.MODEL,
     "max_output_tokens": Failure.OUTPUT_LIMIT,
-    "rate_limit": Failure.RATE,
     "server_error": Failure.SERVER,
     "overloaded": Failure.SERVER,
     "cloud_credential_error": Failure.CREDENTIALS,
@@ -155,9 +154,6 @@ _BY_STATUS = {
     402: Failure.BILLING,
     403: Failure.PERMISSION,
     404: Failure.MODEL,
-    413: Failure.POISONED,
-    429: Failure.RATE,
-    529: Failure.SERVER,
 }
 
 _EXIT_WORDS = (

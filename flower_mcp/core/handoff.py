@@ -108,14 +108,13 @@ def degraded(step: str, prompt: str, *, why: str = "") -> Handoff:
     complete, so it is handed on like any other.
     """
     reason = f" ({' '.join(why.split())})" if why.strip() else ""
-    task = prompt.strip()
-    shown = task[:_TASK_SHOWN]
-    cut = f"\n\n(The first {_TASK_SHOWN:,} of {len(task):,} characters.)" if len(task) > _TASK_SHOWN else ""
+    shown = prompt[:_TASK_SHOWN] if prompt.strip() else ""
+    cut = f"\n\n(The first {_TASK_SHOWN:,} of {len(prompt):,} characters.)" if len(prompt) > _TASK_SHOWN else ""
     return Handoff(
         step=step,
         doing=(
             f"{DEGRADED} No session could write this document{reason}; a program put it together. It does not know "
-            "how far the work has come, what was decided or what was tried. The task is under Scene."
+            "how far the work has come, what was decided or what was tried, so look at the scene yourself."
         ),
         next=(
             "1. Look at the scene yourself: git status, git log, the files that changed last, what still runs.\n"

@@ -16,10 +16,11 @@ import re
 from flower_mcp.core.editing import Span, edit_section, missing_sections, sections_of
 from flower_mcp.core.handoff import EMPTY, FIELDS, Extra, Handoff
 from flower_mcp.core.headings import OUR_HEADINGS
+from flower_mcp.core.hiding import hide
 from flower_mcp.core.names import is_title, read_name
-from flower_mcp.core.outline import Outline, Part, outline, text_of
+from flower_mcp.core.outline import outline
+from flower_mcp.core.parts import Outline, Part, text_of
 from flower_mcp.core.plain import canonical_text, says_nothing
-from flower_mcp.core.scan import hide
 
 __all__ = [
     "Span",

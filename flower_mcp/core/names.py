@@ -13,7 +13,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from flower_mcp.core.headings import FIELDS, OUR_HEADINGS, Claim, Tier, claims_of, fold, has_known_word
+from flower_mcp.core.headings import FIELDS, OUR_HEADINGS, Claim, Tier
+from flower_mcp.core.lookup import claims_of, fold, has_known_word
 
 _LONGEST_NAME = 240
 """Characters of a heading that are looked at: longer ones are sentences, and every cut stays cheap."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from flower_mcp.core.headings import fold
+from flower_mcp.core.lookup import fold
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LONGEST_MARKER = 400
@@ -38,7 +38,7 @@ def says_nothing(text: str) -> bool:
 
 
 def canonical_text(text: str) -> str:
-    """Return a section's text as a document can hold it: LF, no NUL, no blank lines around it, "" when it says nothing."""
+    """Return a section's text as a document can hold it: LF, no NUL, no blank lines at its ends, "" if it is empty."""
     lines = split_lines(text)
     while lines and not lines[-1].strip():
         lines.pop()

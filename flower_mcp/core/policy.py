@@ -58,7 +58,7 @@ def default_headroom(window: int) -> int:
     return min(50_000, window // 4)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class HandoffPolicy:
     """When a session hands off, and how long each part may take. Tokens and seconds.
 
@@ -185,7 +185,7 @@ class RetryPolicy:
 PERMISSION_MODES = ("default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AgentSpec:
     """Which Claude runs the step. What is left at its default is the CLI's own business.
 

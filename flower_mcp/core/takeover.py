@@ -1,12 +1,121 @@
-"""PLACEHOLDER by the lead so that others can run: the reader's helper replaces this file."""
+"""The successor's first prompt: the document in a fence that it cannot close, and the person's own words in another.
+
+It must not know files: path and words are given. What can hurt: a document that holds the end of its own fence and an
+order behind it, so a fence's name is taken from the text's own sha256 and does not occur in what it encloses; a prompt
+that differs from run to run, so nothing in it is drawn or timed; words of the user that grow without limit.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import re
+from hashlib import sha256
 
 from flower_mcp.core.texts import render
 
+WORDS_SHOWN = 4000
+"""Characters of the person's words that a prompt carries, with the lines that say what was left out."""
 
-def prompt_block(text: str, *, path: str | None, task: str | None) -> str:
-    tag = hashlib.sha256(text.encode()).hexdigest()[:12]
-    return render("takeover", {"document": f"<{tag}>\n{text}\n</{tag}>", "path": str(path), "words": task or ""})
+_TAG = 12
+_GAP_ROOM = 120
+_ENTRY = re.compile(r"^## \S+ · (?:flower|say|interrupt)[ \t]*$", re.MULTILINE)
+
+
+def prompt_block(text: str, *, path: str | None = None, task: str | None = None) -> str:
+    """Return the prompt for the session that takes over. Same arguments, same prompt.
+
+    `text`: the document as it stands in its file, decoded; BOM and NULs are taken off. `path`: where it lies, None
+    when there is no file. `task`: all that the person said to the step, texts after the first under headings of their
+    own; at most 4,000 characters of it are shown.
+    """
+    document = _clean(text)
+    words = shown_words(_clean(task or ""))
+    if path is None:
+        place = "There is no file of it on the disk: what stands here is all there is."
+    else:
+        place = f"Its file is `{_one_line(path)}`; what stands here is what that file held when you were started."
+    return render(
+        "takeover",
+        {
+            "document": _fenced("handoff", document, document + words),
+            "path": place,
+            "words": _words_block(words, document) if words else "",
+        },
+    )
+
+
+def shown_words(task: str, limit: int = WORDS_SHOWN) -> str:
+    """Return at most `limit` characters of the person's words: the first text and the newest ones.
+
+    What lies between is left out first, whole texts at a time; then the middles of the first and the newest text.
+    A line says how much is missing. `limit` is at least 1,000.
+    """
+    task = task.strip()
+    if len(task) <= limit:
+        return task
+    first, *later = _entries(task)
+    if not later:
+        return _middle_out(first, limit)
+    room = limit - _GAP_ROOM
+    newest = later.pop()
+    if len(first) + len(newest) > room:
+        first = _middle_out(first, max(room // 2, room - len(newest)))
+        newest = _middle_out(newest, room - len(first))
+    kept = [newest]
+    room -= len(first) + len(newest)
+    while later and len(later[-1]) + 2 <= room:
+        room -= len(later[-1]) + 2
+        kept.insert(0, later.pop())
+    gap = [_gap(sum(map(len, later)), len(later))] if later else []
+    return "\n\n".join([first, *gap, *kept])
+
+
+def _entries(task: str) -> list[str]:
+    """Split at the headings under which later texts stand; each heading stays with its text."""
+    starts = [0, *(match.start() for match in _ENTRY.finditer(task) if match.start())]
+    ends = [*starts[1:], len(task)]
+    return [task[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+
+
+def _middle_out(text: str, limit: int) -> str:
+    """Cut the middle out of a text that is longer than `limit`; both ends stay."""
+    if len(text) <= limit:
+        return text
+    kept = max(limit - _GAP_ROOM, 0)
+    head, tail = kept - kept // 3, kept // 3
+    return "\n\n".join([text[:head], _gap(len(text) - kept, 0), text[len(text) - tail :]])
+
+
+def _gap(characters: int, texts: int) -> str:
+    """Return the line that stands where words were left out."""
+    count = f" in {texts} later {'text' if texts == 1 else 'texts'}" if texts else ""
+    return f"[{characters:,} characters{count} left out here; all of them are in the task's file]"
+
+
+def _words_block(words: str, document: str) -> str:
+    fenced = _fenced("task", words, document + words)
+    return f"The user's own words to this step, the first and the newest of them:\n\n{fenced}"
+
+
+def _fenced(name: str, text: str, avoid: str) -> str:
+    """Put a text between tags whose name does not occur in `avoid`."""
+    tag = _tag(text, avoid)
+    return f"<{name}-{tag}>\n{text.rstrip(chr(10))}\n</{name}-{tag}>"
+
+
+def _tag(text: str, avoid: str) -> str:
+    """Return the start of the text's sha256, lengthened until it does not occur in `avoid`."""
+    digits = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    length = _TAG
+    while digits[:length] in avoid:
+        length += 1
+        if length > len(digits):
+            digits += sha256(digits.encode()).hexdigest()
+    return digits[:length]
+
+
+def _clean(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\0", "")
+
+
+def _one_line(path: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f`\u0085\u2028\u2029]", " ", path)

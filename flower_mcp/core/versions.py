@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from flower_mcp.core.headings import fold
-
-if TYPE_CHECKING:
-    from flower_mcp.core.outline import Part
-    from flower_mcp.core.scan import Scan
+from flower_mcp.core.lookup import fold
+from flower_mcp.core.marks import Mark
+from flower_mcp.core.parts import Part
+from flower_mcp.core.scan import Scan
 
 _REQUIRED = frozenset({"doing", "next"})
 _DATE = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})")
@@ -25,20 +23,22 @@ _OLD = re.compile(r"\bold|previous|earlier|archive|draft|旧|上一|之前|草�
 _LONGEST_TITLE = 240
 
 
-def newest(parts: list[Part], level: int) -> list[Part]:
+def newest(parts: list[Part], level: int, title: Mark | None) -> tuple[list[Part], Mark | None]:
     """Keep of several sessions in one document the newest; the others become one unknown part each, whole.
 
-    `parts` are the headings down to the sections' `level`. A session begins at a heading above that level and has
-    headings for both required sections.
+    `parts` are the headings down to the sections' `level`, without the document's `title`. A session begins at a
+    heading above that level and has headings for both required sections. Returns the parts and the title that is left:
+    the newest session's own.
     """
-    groups: list[list[Part]] = [[]]
+    first = [Part(title, [(title.end, parts[0].line)])] if title and parts else []
+    groups: list[list[Part]] = [first]
     for part in parts:
         if part.mark and part.mark.level < level:
             groups.append([])
         groups[-1].append(part)
     sessions = [at for at, group in enumerate(groups) if _is_session(group, level)]
     if len(sessions) < 2:
-        return parts
+        return parts, title
     chosen = _newest_of(groups, sessions, level)
     older = {*sessions} - {chosen}
     kept: list[Part] = []
@@ -48,9 +48,12 @@ def newest(parts: list[Part], level: int) -> list[Part]:
             whole.ranges = [(whole.ranges[0][0], group[-1].ranges[-1][1])]
             whole.whole = True
             kept.append(whole)
+        elif at == chosen and group[0].mark and group[0].mark.level < level:
+            title = group[0].mark
+            kept += group[1:]
         else:
-            kept += group
-    return kept
+            kept += [part for part in group if part.mark is not title]
+    return kept, title
 
 
 def drop_draft(parts: list[Part], found: Scan) -> list[Part]:

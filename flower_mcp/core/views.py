@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from flower_mcp.core.marks import fence, heading
 from flower_mcp.core.names import read_name
-from flower_mcp.core.scan import heading
 
 _MARKDOWN = frozenset({"", "markdown", "md", "text", "txt", "mdx", "gfm"})
 
@@ -39,49 +39,31 @@ def _out_of_fence(lines: Sequence[str]) -> View | None:
     """
     opener = None
     for at, line in enumerate(lines):
-        stripped = line.strip(" \t")
-        mark = stripped[:1]
-        if mark in {"`", "~"} and stripped.startswith(mark * 3):
-            info = stripped.lstrip(mark).strip().lower()
-            if opener is None and info in _MARKDOWN:
-                opener = at
-        elif opener is not None and mark in {"#", "＃"}:
-            found = heading(line)
-            if found and read_name(found[1]).claims:
-                break
-    else:
-        return None
-    if opener is None:
-        return None
-    start = max(at for at in range(opener, at) if _opens(lines[at]))
-    return View(list(lines[start + 1 : _fence_end(lines, start)]), start + 1)
-
-
-def _opens(line: str) -> bool:
-    stripped = line.strip(" \t")
-    mark = stripped[:1]
-    return mark in {"`", "~"} and stripped.startswith(mark * 3) and stripped.lstrip(mark).strip().lower() in _MARKDOWN
+        found = fence(line)
+        if found and found[2].lower() in _MARKDOWN:
+            opener = at
+        elif opener is not None and line.lstrip(" ")[:1] in {"#", "＃"}:
+            known = heading(line)
+            if known and read_name(known[1]).claims:
+                return View(list(lines[opener + 1 : _fence_end(lines, opener)]), opener + 1)
+    return None
 
 
 def _fence_end(lines: Sequence[str], opener: int) -> int:
     """Return the line that closes the outer fence, the number of lines when none does."""
-    outer = lines[opener].strip(" \t")
-    mark = outer[0]
-    length = len(outer) - len(outer.lstrip(mark))
+    outer = fence(lines[opener])
     inner = 0
     bare: list[int] = []
     for at in range(opener + 1, len(lines)):
-        stripped = lines[at].strip(" \t")
-        if not stripped.startswith(mark * 3):
+        found = fence(lines[at])
+        if not outer or not found or found[0] != outer[0]:
             continue
-        size = len(stripped) - len(stripped.lstrip(mark))
-        if size < length and not inner:
-            continue
-        if stripped.strip(mark):
-            inner = inner or size
+        length = found[1]
+        if found[2]:
+            inner = inner or length
         elif inner:
-            inner = 0 if size >= inner else inner
-        elif size >= length:
+            inner = 0 if length >= inner else inner
+        elif length >= outer[1]:
             bare.append(at)
     return bare[-1] if len(bare) % 2 else len(lines)
 
