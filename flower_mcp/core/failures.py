@@ -92,6 +92,8 @@ class Rule:
     next: str = ""
 
 
+LATER = "Run flower again: it goes on from here."
+
 RULES: dict[Failure, Rule] = {
     Failure.NONE: Rule(Action.NOTHING),
     Failure.OUR_BREAK: Rule(Action.NOTHING),
@@ -100,7 +102,7 @@ RULES: dict[Failure, Rule] = {
     Failure.TURNS: Rule(Action.STOP, next="Go on with a larger --max-turns."),
     Failure.OVERFLOW: Rule(Action.HAND_OFF),
     Failure.POISONED: Rule(Action.HAND_OFF),
-    Failure.OUTPUT_LIMIT: Rule(Action.RETRY, limit=2),
+    Failure.OUTPUT_LIMIT: Rule(Action.RETRY, limit=2, next=LATER),
     Failure.CREDENTIALS: Rule(Action.STOP),
     Failure.PERMISSION: Rule(Action.STOP, next="Ask the account's owner which models and regions it may use."),
     Failure.BILLING: Rule(Action.STOP, next="Add credit to the account, then run flower again: it goes on from here."),
@@ -110,16 +112,16 @@ RULES: dict[Failure, Rule] = {
     Failure.MODEL: Rule(Action.STOP, next="Name a model that the endpoint serves: --model NAME"),
     Failure.REFUSAL: Rule(Action.STOP, next="Say the task in other words: flower 'TEXT'"),
     Failure.LIMITED: Rule(Action.STOP, next="Run flower again when the limit has been reset: it goes on from here."),
-    Failure.RATE: Rule(Action.RETRY),
-    Failure.SERVER: Rule(Action.RETRY),
-    Failure.NETWORK: Rule(Action.RETRY),
-    Failure.MALFORMED: Rule(Action.RETRY, limit=2),
-    Failure.CLI_DIED: Rule(Action.RETRY, limit=3),
-    Failure.SILENT: Rule(Action.RETRY, limit=3),
-    Failure.NO_CONVERSATION: Rule(Action.RETRY, limit=1),
-    Failure.ID_IN_USE: Rule(Action.RETRY, limit=1),
+    Failure.RATE: Rule(Action.RETRY, next=LATER),
+    Failure.SERVER: Rule(Action.RETRY, next=LATER),
+    Failure.NETWORK: Rule(Action.RETRY, next=LATER),
+    Failure.MALFORMED: Rule(Action.RETRY, limit=2, next=LATER),
+    Failure.CLI_DIED: Rule(Action.RETRY, limit=3, next=LATER),
+    Failure.SILENT: Rule(Action.RETRY, limit=3, next=LATER),
+    Failure.NO_CONVERSATION: Rule(Action.RETRY, limit=1, next=LATER),
+    Failure.ID_IN_USE: Rule(Action.RETRY, limit=1, next=LATER),
     Failure.REFUSED_START: Rule(Action.STOP),
-    Failure.UNKNOWN: Rule(Action.RETRY, limit=2),
+    Failure.UNKNOWN: Rule(Action.RETRY, limit=2, next=LATER),
 }
 
 _BY_REASON = {

@@ -38,7 +38,8 @@ async def degrade(run: StepRun) -> MoveEnd:
         run.handing.stopped.extend(
             task for task in run.session.reader.tasks.values() if task not in run.handing.stopped
         )
-    assembled = _completed_by(degraded(run.step, run.words, why=why), run.handing.partial)
+    left = verdict.handoff if verdict and verdict.handoff else run.handing.partial
+    assembled = _completed_by(degraded(run.step, run.words, why=why), left)
     return await _freeze(run, assembled, WrittenBy.CODE, why)
 
 

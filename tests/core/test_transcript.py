@@ -1,0 +1,90 @@
+"""The context that a transcript tells, read from its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flower_mcp.core.transcript import context_of
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def assistant(read: int, model: str = "claude-opus-5", **more: Any) -> dict[str, Any]:
+    """An assistant's line with so many tokens of context."""
+    usage = {"input_tokens": 2, "cache_creation_input_tokens": 10, "cache_read_input_tokens": read, "output_tokens": 99}
+    return {"type": "assistant", "isSidechain": False, "message": {"model": model, "usage": usage}, **more}
+
+
+def compacted(metadata: object) -> dict[str, Any]:
+    return {"type": "system", "subtype": "compact_boundary", "compactMetadata": metadata}
+
+
+USER = {"type": "user", "message": {"role": "user", "content": "go on"}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "context"),
+    [
+        pytest.param([], None, id="nothing"),
+        pytest.param([USER, {"type": "queue-operation"}], None, id="no answer yet"),
+        pytest.param([assistant(30_000), USER, assistant(50_000)], 50_012, id="the last answer counts"),
+        pytest.param([assistant(50_000), USER, {"type": "cost-state"}], 50_012, id="other lines are passed over"),
+        pytest.param([assistant(50_000), assistant(180_000, isSidechain=True)], 50_012, id="a subagent's line"),
+        pytest.param([assistant(50_000), assistant(0, "<synthetic>")], 50_012, id="a line that the CLI wrote"),
+        pytest.param([assistant(50_000), assistant(9, isApiErrorMessage=True)], 50_012, id="an error"),
+        pytest.param(
+            [assistant(180_000), compacted({"preTokens": 180_012, "postTokens": 20_000}), USER], 20_000, id="compacted"
+        ),
+        pytest.param([assistant(180_000), compacted({"postTokens": 9}), assistant(25_000)], 25_012, id="and went on"),
+        pytest.param([assistant(180_000), compacted(None)], None, id="compacted to nobody knows what"),
+        pytest.param(
+            [assistant(50_000), {"type": "assistant", "message": {"model": "m", "usage": {"input_tokens": 0}}}],
+            50_012,
+            id="an answer without figures",
+        ),
+        pytest.param(
+            [assistant(50_000), {"type": "assistant"}, {"type": "assistant", "message": "torn"}],
+            50_012,
+            id="torn lines",
+        ),
+    ],
+)
+def test_the_context_is_that_of_the_main_threads_last_request(lines: list[dict[str, Any]], context: int | None) -> None:
+    assert context_of(reversed(lines)) == context
+
+
+def test_no_more_is_read_than_is_needed() -> None:
+    def lines() -> Any:
+        yield USER
+        yield assistant(50_000)
+        raise AssertionError("read on")
+
+    assert context_of(lines()) == 50_012
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "type": st.sampled_from(["assistant", "system", "user"]) | JUNK,
+                "subtype": st.just("compact_boundary") | JUNK,
+                "compactMetadata": st.fixed_dictionaries({"postTokens": JUNK}) | JUNK,
+                "isSidechain": JUNK,
+                "message": st.fixed_dictionaries({}, optional={"model": JUNK, "usage": JUNK}) | JUNK,
+            },
+        ),
+        max_size=5,
+    )
+)
+def test_a_strange_transcript_is_never_an_error(lines: list[dict[str, Any]]) -> None:
+    context = context_of(lines)
+    assert context is None or isinstance(context, int)

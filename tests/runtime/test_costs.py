@@ -1,0 +1,74 @@
+"""What a run cost, from totals of sessions that can start again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flower_mcp.runtime.costs import Costs
+
+
+@pytest.mark.parametrize(
+    ("reports", "cost"),
+    [
+        pytest.param([], None, id="nothing reported: unknown, not nothing"),
+        pytest.param([None, None], None, id="a result without a total: still unknown"),
+        pytest.param([0.0], 0.0, id="a total of nothing is known"),
+        pytest.param([0.1, 0.25, 0.25], 0.25, id="totals of one session are not added up"),
+        pytest.param([0.1, None, 0.3], 0.3, id="a result without a total changes nothing"),
+        pytest.param([0.5, 0.2], 0.7, id="a total that falls began again: it comes on top"),
+        pytest.param([0.5, 0.2, 0.4], 0.9, id="and grows from there"),
+    ],
+)
+def test_a_sessions_cost_is_its_total_and_what_it_lost_when_it_began_again(
+    reports: list[float | None], cost: float | None
+) -> None:
+    costs = Costs()
+    for total in reports:
+        costs.report("a", total)
+    assert costs.of("a") == cost
+    assert costs.total == cost
+
+
+def test_a_runs_cost_is_that_of_all_its_sessions() -> None:
+    costs = Costs()
+    costs.report("a", 1.5)
+    costs.report("b", 0.25)
+    assert (costs.of("a"), costs.of("b"), costs.of("c"), costs.total) == (1.5, 0.25, None, 1.75)
+
+
+def test_what_earlier_runs_paid_for_a_session_is_not_paid_again() -> None:
+    costs = Costs()
+    costs.resume("a", 2.0)
+    assert costs.total is None
+    costs.report("a", 2.5)
+    assert costs.of("a") == 0.5
+
+
+def test_a_resumed_session_that_lost_its_total_costs_what_it_reports() -> None:
+    costs = Costs()
+    costs.resume("a", 2.0)
+    costs.report("a", 0.5)
+    assert costs.of("a") == 0.5
+
+
+def test_learning_of_an_earlier_run_late_takes_nothing_back() -> None:
+    costs = Costs()
+    costs.report("a", 1.0)
+    costs.resume("a", 5.0)
+    costs.report("a", 1.5)
+    assert costs.of("a") == 1.5
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.none() | st.floats(0, 1000)), max_size=12))
+def test_costs_only_grow_and_the_total_is_the_sum(reports: list[tuple[str, float | None]]) -> None:
+    costs, before = Costs(), 0.0
+    for session, total in reports:
+        costs.report(session, total)
+        now = costs.total or 0.0
+        assert now >= before - 1e-6
+        before = now
+    parts = [cost for cost in (costs.of("a"), costs.of("b")) if cost is not None]
+    assert (costs.total is None) == (not parts)
+    assert (costs.total or 0.0) == pytest.approx(sum(parts), abs=1e-5)
