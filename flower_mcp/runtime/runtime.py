@@ -194,7 +194,7 @@ def _holder(live: LiveStep | None) -> str:
 
 def _mend(books: Books, before: LiveStep) -> None:
     """A run that ended without closing its books gets its row; the lineage learns its session."""
-    if not before.state.ended:
+    if before.row.run and not before.state.ended:  # a server's own entry for a step that never ran has no run
         row = replace(
             before.row, state=State.STOPPED, error=before.row.error or "the supervisor ended without closing its books"
         )

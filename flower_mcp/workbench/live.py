@@ -20,7 +20,7 @@ from flower_mcp.core.books import FORMAT, LiveStep, State, as_json
 from flower_mcp.workbench import archive as archives
 from flower_mcp.workbench import drafts, inbox, journal
 from flower_mcp.workbench.drafts import Draft
-from flower_mcp.workbench.files import inside, make_folder, make_home, read_whole, write_whole
+from flower_mcp.workbench.files import create, inside, make_folder, make_home, read_whole, write_whole
 from flower_mcp.workbench.inbox import Message
 from flower_mcp.workbench.json_files import dump, masked, set_aside
 from flower_mcp.workbench.locks import RunLock, is_held, write_lock
@@ -72,6 +72,11 @@ class Live:
         """Replace what is known of the step; `durable` when it must survive a loss of power. Raises FilesError."""
         data = dump(masked(as_json(live))) + "\n"
         write_whole(self._ready(self._path(live.step, ".json")), data.encode(), durable=durable)
+
+    def begin(self, live: LiveStep) -> bool:
+        """Write down a step of which nothing was known; False, and nothing is written, when something is there."""
+        data = dump(masked(as_json(live))) + "\n"
+        return create(self._ready(self._path(live.step, ".json")), data.encode())
 
     def steps(self) -> tuple[str, ...]:
         """The true names of all steps that something is known of, the one that changed last first."""

@@ -48,6 +48,19 @@ def project_key(path: Path) -> str:
     return key if len(key) <= _LONGEST_KEY else f"{key[:_LONGEST_KEY]}-{_hash(name)}"
 
 
+def project_folders(path: Path, *, config_dir: Path | None = None, home: Path | None = None) -> tuple[Path, ...]:
+    """Where the transcripts of sessions in a folder lie, as far as there are any; `find` says where it looks.
+
+    Mostly one; of a path whose key was cut, all that could be meant.
+    """
+    projects, key = _config(config_dir, home) / "projects", project_key(path)
+    if len(key) <= _LONGEST_KEY:
+        return (projects / key,) if (projects / key).is_dir() else ()
+    with suppress(OSError), os.scandir(projects) as entries:
+        return tuple(Path(entry.path) for entry in entries if entry.name.startswith(key[:_LONGEST_KEY]))
+    return ()
+
+
 def lines_backwards(path: Path) -> Iterator[dict[str, Any]]:
     """The objects in a JSONL file, last line first. Torn lines, garbage and what is no object are passed over.
 

@@ -1,0 +1,109 @@
+"""The prompts: the request to write a handoff, and a document to take over from. The texts are files in prompts/.
+
+What can hurt: prompt arguments are strings on the wire, clients send empty ones for what a person left out, and of an
+error in a prompt a client sees only what MCPError carries.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import anyio.to_thread
+from mcp import MCPError
+from mcp.server.mcpserver import MCPServer
+from mcp.types import INVALID_PARAMS
+from pydantic import Field
+
+from flower_mcp.core.books import State
+from flower_mcp.core.errors import FlowerError, Usage
+from flower_mcp.core.texts import render, used_text, window_text
+from flower_mcp.server import reading
+from flower_mcp.server.service import Service
+from flower_mcp.workbench.windows import default_window
+
+HANDOFF = "HANDOFF_PROMPT"
+TAKEOVER = "TAKEOVER_PROMPT"
+_UNKNOWN = "an unknown part"  # reads on as "of its 200K tokens"
+_TOKENS = re.compile(r"(\d{1,12}(?:\.\d{1,3})?)([kKmM]?)")
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+Used = Annotated[str, Field(description="Tokens of context in use; looked up when left out")]
+Window = Annotated[str, Field(description="The window in tokens; looked up when left out")]
+Step = Annotated[str, Field(description="Step name; leave out if there is one step")]
+
+
+class Prompts:
+    """The prompts of one server."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def register(self, server: MCPServer[Any]) -> None:
+        """Add the prompts to a server."""
+        server.prompt(
+            HANDOFF, title="Write the handoff", description="Have this session write its handoff document now"
+        )(self.handoff)
+        server.prompt(TAKEOVER, title="Take over", description="Go on from a step's handoff document")(self.takeover)
+
+    async def handoff(self, used: Used = "", window: Window = "") -> str:
+        """The request to write the document, with the session's figures."""
+        return await _readable(self._handoff, used, window)
+
+    async def takeover(self, step: Step = "") -> str:
+        """The document with the successor's instructions."""
+        return await _readable(self._takeover, step)
+
+    def _handoff(self, used: str, window: str) -> str:
+        given_used, given_window = tokens("used", used), tokens("window", window)
+        known_used, known_window = (None, None) if used.strip() and window.strip() else self._figures()
+        context = given_used if given_used is not None else known_used
+        size = given_window or known_window or default_window(self._service.environ)
+        return render(
+            "handoff", {"used": _UNKNOWN if context is None else used_text(context), "window": window_text(size)}
+        )
+
+    def _takeover(self, step: str) -> str:
+        name = self._service.steps.existing(step.strip()).step
+        document = reading.current(self._service, name)
+        task = self._service.workbench.tasks.read(name)
+        text = document.text.replace("\0", "")
+        return document.handoff.prompt_block(text, path=str(document.path), task=task)
+
+    def _figures(self) -> tuple[int | None, int | None]:
+        """Context and window of the session at work: as its supervisor knows them, else from Claude Code's files."""
+        caller = None
+        try:
+            steps = self._service.steps
+            if steps.default or not (caller := self._service.session()):
+                for known in steps.all():
+                    if (not steps.default or known.step == steps.default) and known.state is not State.IDLE:
+                        live = steps.live(known.step)
+                        if live is not None and live.row.window:
+                            return live.row.context or None, live.row.window
+        except FlowerError:
+            caller = self._service.session()
+        return (None, None) if caller is None else (caller.context, caller.window)
+
+
+def tokens(name: str, given: str) -> int | None:
+    """A number of tokens as people write it: 150000, 150,000, 152.3K, 1M. None for "". Raises Usage."""
+    plain = given.strip().replace(",", "").replace("_", "")
+    if not plain:
+        return None
+    match = _TOKENS.fullmatch(plain)
+    value = 0 if match is None else int(float(match[1]) * _UNITS[match[2].lower()])
+    if match is None or (name == "window" and value <= 0):
+        raise Usage(
+            f"`{name}` must be a number of tokens, like 150000 or 150K, not {given[:60]!r}.", next="Or leave it out."
+        )
+    return value
+
+
+async def _readable(work: Any, *arguments: str) -> str:
+    """Run disk work in a thread; an error of ours becomes one that the client shows."""
+    try:
+        result: str = await anyio.to_thread.run_sync(work, *arguments)
+    except (FlowerError, OSError) as error:
+        raise MCPError(INVALID_PARAMS, str(error)) from error
+    return result
