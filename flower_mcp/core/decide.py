@@ -95,6 +95,7 @@ def _rows() -> Iterable[Transition]:
     yield Transition(State.IDLE, Ending.WAITING_DOCUMENT, any_, Move.LAUNCH, State.LAUNCHING)
 
     yield Transition(State.LAUNCHING, Ending.OPENED, any_, Move.WORK, State.WORKING)
+    yield Transition(State.LAUNCHING, Ending.ASKED, any_, Move.DRAIN, State.DRAINING)
 
     yield Transition(State.WORKING, Ending.COMPLETED, any_, Move.FINISH, State.DONE)
     yield Transition(State.WORKING, Ending.LINE, any_, Move.DRAIN, State.DRAINING)
@@ -111,6 +112,8 @@ def _rows() -> Iterable[Transition]:
     yield Transition(State.WRITING, Ending.UNWRITTEN, any_, Move.DEGRADE, State.WRITING)
     yield Transition(State.WRITING, Ending.FROZEN, Guard.LEFT, Move.OPEN_WINDOW, State.EDITING)
     yield Transition(State.WRITING, Ending.FROZEN, Guard.NONE_LEFT, Move.STOP, State.STOPPED)
+
+    yield Transition(State.WRITING, Ending.GIVE_UP, any_, Move.FAIL, State.FAILED)
 
     yield Transition(State.EDITING, Ending.CLOSED, any_, Move.LAUNCH, State.LAUNCHING)
 

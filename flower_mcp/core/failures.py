@@ -96,7 +96,9 @@ LATER = "Run flower again: it goes on from here."
 
 RULES: dict[Failure, Rule] = {
     Failure.NONE: Rule(Action.NOTHING),
-    Failure.OUR_BREAK: Rule(Action.NOTHING),
+    Failure.OUR_BREAK: Rule(
+        Action.STOP, next="A hook in the settings stopped the work; look at .claude/settings.json."
+    ),
     Failure.ABORTED: Rule(Action.NOTHING),
     Failure.BUDGET: Rule(Action.STOP, next="Go on with a larger --budget."),
     Failure.TURNS: Rule(Action.STOP, next="Go on with a larger --max-turns."),

@@ -182,6 +182,8 @@ class RetryPolicy:
         return min(self.cap, self.base * 2.0 ** min(max(failures - 1, 0), 30))
 
 
+LONGEST_NAME = 1_000  # characters of a step's name; it travels in a variable of the CLI's environment
+
 PERMISSION_MODES = ("default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto")
 
 
@@ -211,6 +213,8 @@ class AgentSpec:
     def __post_init__(self) -> None:
         if not str(self.name or "").strip():
             raise Usage("A step needs a name that is not empty.")
+        if len(self.name) > LONGEST_NAME or "\0" in self.name or not _is_unicode(self.name):
+            raise Usage(f"A step's name is text of at most {LONGEST_NAME} characters, without NUL.")
         if self.permission_mode not in PERMISSION_MODES:
             known = ", ".join(PERMISSION_MODES)
             raise Usage(f"permission_mode must be one of {known}, not {self.permission_mode!r}.")
@@ -227,6 +231,15 @@ class AgentSpec:
     def named(self, step: str) -> AgentSpec:
         """The same agent for a step of another name."""
         return self if step == self.name else replace(self, name=step)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written down: no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def guess_window(environ: Mapping[str, str]) -> int:

@@ -17,6 +17,7 @@ from claude_agent_sdk.types import HookContext, HookEvent, HookInput, HookJSONOu
 from flower_mcp.runtime.reader import Reader
 
 READING_TOOLS = frozenset({"Read", "Grep", "Glob"})
+MOST_REQUESTS = 12  # of one handoff turn; most of a document needs no looking up
 OWN_TOOLS = "mcp__flower__"
 REFUSAL = "The handoff is being written: only Read, Grep, Glob and the flower tools may be used now."
 
@@ -79,4 +80,6 @@ class Gate:
             return self._why_break()
         if self.mode is Mode.DRAIN or not self.reader.turn_is_ours:
             return "a handoff is under way"
-        return "the handoff is written" if self._write_done() else None
+        if self._write_done():
+            return "the handoff is written"
+        return "the handoff turn is too long" if self.reader.turn_messages >= MOST_REQUESTS else None

@@ -14,16 +14,21 @@ import anyio
 
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
-from flower_mcp.core.failures import Failure, Outcome, failure_of
+from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
 from flower_mcp.core.handoff import FIELDS, Extra, Handoff
 from flower_mcp.core.texts import render, used_text, window_text
 from flower_mcp.core.writing import TurnEnd, Written, judge
 from flower_mcp.runtime.gate import Mode
+from flower_mcp.runtime.look import OWED
+from flower_mcp.runtime.opening import run_failed
 from flower_mcp.runtime.options import Opening
-from flower_mcp.runtime.signals import Asked, Gone, Measured, Said, TurnEnded
+from flower_mcp.runtime.signals import Asked, Gone, Measured, Said, Stuck, TurnEnded
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.runtime.working import account
 
+TRIES = 3  # of a handoff turn that fails in passing
+PASSING = frozenset({Failure.RATE, Failure.SERVER, Failure.NETWORK})
+WRITES_ON = frozenset({Failure.BUDGET, Failure.TURNS, Failure.REFUSAL, Failure.OUR_BREAK})  # degraded, not given up
 CLOCK_TICK = 0.05  # seconds; a file's time may lag behind the clock by a tick of the kernel's
 INTERRUPT_LIMIT = 10.0  # seconds for an interrupted turn to give its result
 
@@ -62,16 +67,39 @@ def new_draft(run: StepRun) -> Handoff | None:
 
 async def _written(run: StepRun, prompt: str, before: Handoff) -> MoveEnd:
     """Run one handoff turn and judge it."""
-    outcome, text = await _turn(run, prompt)
-    if failure_of(outcome) is Failure.BUDGET and await _reopen_without_budget(run):
-        outcome, text = await _turn(run, prompt)
+    outcome, text = await _tried(run, prompt)
     if run.stop_asked:
         return Ending.STOP, Guard.ANY
+    if RULES[failure_of(outcome)].action is Action.STOP and failure_of(outcome) not in WRITES_ON:
+        run.record.generation(why=OWED)  # nothing can work now; this session writes when it is resumed
+        return run_failed(run, outcome)
     handoff = _joined(before, Handoff.from_markdown(text, run.step), text)
     run.handing.partial = handoff
     written = Written(_end(outcome), handoff, new_draft(run), run.handing.asks, _detail(outcome))
     run.handing.verdict = judge(written)
     return run.handing.verdict.ending, Guard.ANY
+
+
+async def _tried(run: StepRun, prompt: str) -> tuple[Outcome, str]:
+    """Run the turn, and again after a passing failure: what the session knows is worth a few tries."""
+    retry = run.setting.retry
+    outcome, text = Outcome(), ""
+    for failures in range(1, TRIES + 1):
+        outcome, text = await _turn(run, prompt)
+        kind = failure_of(outcome)
+        if kind is Failure.BUDGET or (kind is Failure.CLI_DIED and retry):
+            if not await _reopen_without_budget(run):
+                break
+        elif kind not in PASSING or retry is None:
+            break
+        elif failures < TRIES:
+            run.record.event(Kind.RETRY, f"{kind}: the handoff is asked for again", failure=str(kind))
+            with anyio.move_on_after(retry.pause(failures)):
+                while not run.stop_asked:
+                    await run.receive()
+        if run.stop_asked:
+            break
+    return outcome, text
 
 
 async def _turn(run: StepRun, prompt: str) -> tuple[Outcome, str]:
@@ -107,6 +135,10 @@ async def _result(run: StepRun, mine: str, texts: list[str]) -> Outcome:
                     return signal.outcome
                 texts.clear()
             case Gone(outcome):
+                return outcome
+            case Stuck(outcome):
+                if run.session is not None:
+                    await run.session.interrupt()
                 return outcome
             case Asked() if run.stop_asked:
                 return Outcome()
@@ -148,4 +180,4 @@ def _detail(outcome: Outcome) -> str:
 
 
 def _context(run: StepRun) -> int:
-    return run.session.reader.meter.context if run.session else run.record.row.context
+    return (run.session.reader.meter.context if run.session else 0) or run.record.row.context

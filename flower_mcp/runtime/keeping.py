@@ -16,6 +16,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -67,7 +68,7 @@ class Keeper:
         """What the keeper has ended beside the CLI; known once the client is closed, gone after `close`."""
         try:
             lines = (self.folder / "report").read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
+        except OSError:
             return ()
         return tuple(Ended(int(pid), command) for pid, _, command in (line.partition(" ") for line in lines))
 
@@ -80,15 +81,18 @@ class Keeper:
 
     def close(self) -> None:
         """Removes the private files. Not before the client is closed; twice does no harm."""
-        for name in keeper.FILES:
-            (self.folder / name).unlink(missing_ok=True)
-        if self.folder.is_dir():
-            self.folder.rmdir()
+        with suppress(OSError):
+            for name in keeper.FILES:
+                (self.folder / name).unlink(missing_ok=True)
+            if self.folder.is_dir():
+                self.folder.rmdir()
 
     def _say(self, word: keeper.Ending) -> None:
+        """Leave the word. Where the disk refuses, the keeper ends what lies below it, which is the careful end."""
         fresh = self.folder / "word.new"
-        fresh.write_text(word, encoding="utf-8")
-        fresh.replace(self.folder / "word")
+        with suppress(OSError):
+            fresh.write_text(word, encoding="utf-8")
+            fresh.replace(self.folder / "word")
 
 
 def prepare(cli: Path, folder: Path, *, run_id: str, ours: Mapping[str, str]) -> Keeper:

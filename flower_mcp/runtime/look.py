@@ -18,6 +18,8 @@ from flower_mcp.runtime.documents import current_text
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.workbench.transcripts import find
 
+OWED = "the handoff is still to be written"  # why a session has no document although it was asked for one
+
 
 def is_born(run: StepRun, session_id: str | None) -> bool:
     """Whether the session has a transcript, so that it can be resumed."""
@@ -45,11 +47,13 @@ def _left_behind(run: StepRun) -> Ending:
     if run.setting.fresh:
         return Ending.NEW_TASK
     last = before.row.generation if before else None
-    if last is not None and last.frozen and not last.launched and current_text(run) is not None:
+    if last is not None and last.frozen and current_text(run) is not None:  # no session after it was ever written down
         return Ending.WAITING_DOCUMENT
     session_id = (before.row.session_id if before else None) or _of_lineage(run)
     if is_born(run, session_id):
         run.record.change(session_id=session_id)
+        writing = before is not None and before.state in (State.DRAINING, State.WRITING)
+        run.owes_handoff = writing or (last is not None and last.why == OWED)
         return Ending.LIVING_SESSION
     if last is not None and _never_begun(last):
         run.next_id = last.session_id

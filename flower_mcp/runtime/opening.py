@@ -42,14 +42,22 @@ async def resume(run: StepRun) -> MoveEnd:
     if run.session is not None and run.session.alive:
         await run.session.say(load("retry"))
         return Ending.OPENED, Guard.ANY
-    prompt = _words_for_resumed(run)
     number = _number_of(run, session_id)
-    return await _open(run, Opening(session_id, resume=True), number, prompt, phase="resumed")
+    owed, run.owes_handoff = run.owes_handoff, False
+    prompt = "" if owed else _words_for_resumed(run)
+    ending, guard = await _open(run, Opening(session_id, resume=True), number, prompt, phase="resumed")
+    if not owed or ending is not Ending.OPENED:
+        return ending, guard
+    run.near_said = True  # it was near in the run before
+    return Ending.ASKED, Guard.ANY
 
 
 async def launch(run: StepRun) -> MoveEnd:
     """Start the successor from the document, as it is now; the session before is closed beside it."""
     text, path, revision = run.handing.text, run.handing.path, run.handing.revision
+    left = budget_left(run)
+    if left is not None and left <= 0:
+        return Ending.BUDGET, Guard.ANY  # before the old session is retired: the document waits
     if run.handing.launched or not text:  # a retry, or a document that an earlier run left
         document = current_text(run)
         if document is not None:
@@ -94,7 +102,7 @@ async def pause(run: StepRun) -> MoveEnd:
     if run.failure is Failure.NO_CONVERSATION or not is_born(run, session_id):
         run.leave()
         run.next_id = None if run.failure is Failure.NO_CONVERSATION else session_id
-        has_document = current_text(run) is not None and len(run.record.row.generations) > 1
+        has_document = (run.handing.text or current_text(run) is not None) and len(run.record.row.generations) > 1
         return Ending.PAUSED, Guard.UNBORN_DOCUMENT if has_document else Guard.UNBORN_TASK
     return Ending.PAUSED, Guard.BORN
 
@@ -106,9 +114,10 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
     run.failure = kind
     if rule.action is Action.HAND_OFF:
         run.handing.why = outcome.words
-        run.barren_sessions += int(run.session is not None and run.session.reader.meter.messages == 0)
+        run.barren_sessions += int(run.session is not None and run.session.reader.good == 0)
         return Ending.OVERFLOW, Guard.BARREN if run.barren_sessions > 1 else Guard.ANY
     run.failures_in_a_row += 1
+    run.good_at_failure = run.session.reader.good if run.session else 0
     retry = run.setting.retry
     most = 0
     if retry is not None:
@@ -130,6 +139,7 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: str, *, pha
     if left is not None and left <= 0:
         return Ending.BUDGET, Guard.ANY
     context = _left_context(run, opening)
+    run.record.change(context=context or 0)
     run.record.begin_generation(number, opening.session_id)
     failure = await run.open(replace(opening, budget_usd=left))
     session = run.session
@@ -138,7 +148,8 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: str, *, pha
     if _has_no_credentials(session.account):
         return run_failed(run, Outcome(is_error=True, error="authentication_failed", text="Not logged in."))
     await _learn_window(run)
-    await session.say(prompt)
+    if prompt:  # none for a session that is resumed only to write its handoff
+        await session.say(prompt)
     run.record.remember_session()
     run.record.event(
         Kind.SESSION,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ BUFFER = 64 * 2**20  # bytes of one message; the SDK's 1 MiB loses sessions on a
 NO_BLOCK = "10000000"  # tokens; lifts the CLI's own refusal at window - 23,000, which would hit the handoff turn
 
 # What a person said about traffic holds for the sessions that we start, too.
+COMPACTION = ("DISABLE_AUTO_COMPACT", "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE")
 PRIVACY = (
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
     "DISABLE_AUTOUPDATER",
@@ -55,6 +57,16 @@ def session_environment(
     return {**ours, **spec.env}
 
 
+def firm_settings(environment: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    """Settings above those of the workspace, as JSON: a cloned repository must not choose the endpoint, nor turn on
+    compaction behind the handoff. Nothing secret may stand here: it is seen in the list of processes.
+    """
+    firm = {name: environment[name] for name in COMPACTION if name in environment}
+    if "ANTHROPIC_BASE_URL" in environ:
+        firm["ANTHROPIC_BASE_URL"] = environ["ANTHROPIC_BASE_URL"]
+    return json.dumps({"env": firm})
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """How a session's process is started: a new id, or an old one resumed."""
@@ -73,6 +85,7 @@ def options_for(
     gate: Gate,
     can_use_tool: CanUseTool,
     mcp_server: Any | None,
+    settings: str,
     stderr: Callable[[str], None],
 ) -> ClaudeAgentOptions:
     """The SDK's options for one session."""
@@ -99,6 +112,7 @@ def options_for(
         cwd=workspace,
         cli_path=keeper.launcher,
         env=dict(keeper.env),
+        settings=settings,
         setting_sources=cast(Any, list(spec.setting_sources)),
         include_partial_messages=True,
         verbatim_prompts=True,

@@ -33,12 +33,15 @@ from flower_mcp.runtime.signals import (
     Retrying,
     Said,
     Signal,
+    Stuck,
     TurnEnded,
     Used,
 )
 
 ENDED = frozenset({"completed", "failed", "stopped", "killed"})  # statuses of tasks, in both of the CLI's vocabularies
 _IN_BACKGROUND = re.compile(r"running in background with ID: ([\w-]+)\..{0,40}written to: ([^\n]{1,400}?\.output)")
+CUT = frozenset({"max_tokens", "model_context_window_exceeded"})  # stop reasons of answers that are not whole
+MOST_BAD = 5  # in a row; the CLI itself asks three times for more of a cut answer before it gives up
 SYNTHETIC = "<synthetic>"  # the model's name on messages that the CLI wrote itself
 
 
@@ -51,6 +54,10 @@ class Reader:
         self.model: str | None = None
         self.idle = True
         self.turns = 0
+        self.good = 0  # messages of the main thread that came whole
+        self.turn_messages = 0  # messages of the main thread in the turn under way
+        self.says_idle = False  # whether this CLI tells when it is idle
+        self._bad_in_a_row = 0
         self._error: str | None = None
         self._stop_reason: str | None = None
         self._commands: dict[str, str] = {}
@@ -111,6 +118,7 @@ class Reader:
         self.meter = before.message(message_id, usage)
         if self.meter.messages != before.messages:
             self.turns += 1
+            self.turn_messages += 1
         if self.meter.context != before.context:
             yield Measured(self.meter)
 
@@ -118,6 +126,7 @@ class Reader:
         match event.get("type"):
             case "message_start":
                 self._answering = True
+                self._stop_reason = None
                 message = _object(event.get("message"))
                 yield from self._measure(message.get("id"), Usage.read(message.get("usage")))
             case "message_delta":
@@ -125,12 +134,15 @@ class Reader:
                 yield from self._measure(self.meter.message_id, Usage.read(event.get("usage")))
             case "message_stop":
                 self._answering = False
+                yield from self._whole()
 
     def _assistant(self, message: AssistantMessage) -> Iterable[Signal]:
         by_agent = message.parent_tool_use_id is not None
         if not by_agent and (message.error is not None or message.model == SYNTHETIC):
             self._error = message.error
             self._answering = False
+            if message.error:
+                yield from self._bad(Outcome(is_error=True, error=message.error, text=_words(message)))
             return
         if not by_agent:
             self._turn_uuids.update(message.user_message_uuids or ())
@@ -139,9 +151,27 @@ class Reader:
             if isinstance(block, TextBlock) and not by_agent and block.text.strip():
                 yield Said(block.text)
             elif isinstance(block, ToolUseBlock):
-                if isinstance(block.input.get("command"), str):
-                    self._commands[block.id] = block.input["command"]
-                yield Used(block.name, block.id, block.input, by_agent)
+                given = _object(block.input) or {"input": block.input}
+                if isinstance(given.get("command"), str):
+                    self._commands[block.id] = given["command"]
+                yield Used(block.name, block.id, given, by_agent)
+
+    def _whole(self) -> Iterable[Signal]:
+        """A message ended: a good one, unless it was cut at a limit, or its stream broke (no stop reason then)."""
+        if self._stop_reason is None:
+            return
+        if self._stop_reason in CUT:
+            yield from self._bad(Outcome(is_error=True, error="max_output_tokens", text=f"cut: {self._stop_reason}"))
+        else:
+            self.good += 1
+            self._bad_in_a_row = 0
+
+    def _bad(self, outcome: Outcome) -> Iterable[Signal]:
+        """Count what the CLI tries again by itself, without a bound of its own for some of it."""
+        self._bad_in_a_row += 1
+        if self._bad_in_a_row >= MOST_BAD:
+            self._bad_in_a_row = 0
+            yield Stuck(outcome)
 
     def _user(self, message: UserMessage) -> Iterable[Signal]:
         if isinstance(message.content, str):
@@ -174,6 +204,7 @@ class Reader:
         )
         self._error = self._stop_reason = None
         self._turn_uuids = set()
+        messages, self.turn_messages = self.turn_messages, 0
         yield TurnEnded(
             outcome=outcome,
             uuids=tuple(message.user_message_uuids or ()),
@@ -181,6 +212,7 @@ class Reader:
             text="" if failed else (message.result or ""),
             cost_usd=message.total_cost_usd,
             num_turns=message.num_turns,
+            messages=messages,
         )
 
     def _system(self, subtype: str, data: Mapping[str, Any]) -> Iterable[Signal]:
@@ -188,6 +220,7 @@ class Reader:
             case "init":
                 self.model = data.get("model") or self.model
             case "session_state_changed":
+                self.says_idle = True
                 self.idle = data.get("state") == "idle"
                 if self.idle:
                     yield Idle()
@@ -225,6 +258,11 @@ class Reader:
 def _object(value: object) -> Mapping[str, Any]:
     """A JSON object as it is; anything else that a gateway sent in its place is empty."""
     return value if isinstance(value, Mapping) else {}
+
+
+def _words(message: AssistantMessage) -> str:
+    """What the CLI wrote into an error message of its own."""
+    return " ".join(block.text for block in message.content if isinstance(block, TextBlock))
 
 
 def _text(content: object) -> str:

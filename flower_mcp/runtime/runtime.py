@@ -91,6 +91,7 @@ class Runtime:
         if on_event is not None and inspect.iscoroutinefunction(on_event):
             raise Usage("on_event must be a plain function; it is called from the event loop and must not block.")
         spec = spec.named(step or spec.name)
+        prompt = prompt if prompt.strip() else ""
         if spec.name in self._running:
             raise Busy(spec.name, f"in this process, pid {os.getpid()}")
         lock = self._lives.run_lock(spec.name)
@@ -130,11 +131,17 @@ class Runtime:
         """Read what earlier runs left, and put a run together, with what was noticed. The run lock is held."""
         make_home(self.run_dir)
         books = Books(self._lives, Manifest(self.run_dir), Lineage(self.run_dir, str(self.workspace)))
+        lineage = books.lineage.read()
         before = self._lives.read(spec.name, owner=True)
         if before is not None:
             _mend(books, before)
+        elif self._lives.is_newer(spec.name):
+            raise FilesError(
+                f"What is known of the step {spec.name!r} was written by a newer flower-mcp.",
+                kept="Nothing was changed.",
+                next="Update flower-mcp, or use another step: --step NAME",
+            )
         rows, notes = _rows(books)
-        lineage = books.lineage.read()
         in_lineage = spec.name in lineage.steps
         something = not fresh and (before is not None or in_lineage)
         if not prompt and not something:

@@ -79,6 +79,8 @@ class Session:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._pump)
                     await self._closing.wait()
+                    if self.alive and not self.reader.idle:
+                        await self.interrupt()  # a closed input does not end a turn; it would go on for 5 s
                     await self._disconnect()
                     tasks.cancel_scope.cancel()
         finally:
@@ -87,9 +89,9 @@ class Session:
                 await self._disconnect()
                 if self._exit_code == KEEPER_KILLED:
                     await anyio.to_thread.run_sync(self.keeper.end_rest)
+            self.closed.set()
             self.ended = self.keeper.ended()
             self.keeper.close()
-            self.closed.set()
 
     async def say(self, text: str) -> str:
         """Send a prompt, verbatim; the uuid that its turn's result will name."""

@@ -47,6 +47,7 @@ class TurnEnded:
     text: str = ""
     cost_usd: float | None = None
     num_turns: int = 0
+    messages: int = 0  # of the main thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,13 @@ class Retrying:
 
 
 @dataclass(frozen=True, slots=True)
+class Stuck:
+    """The CLI goes round in circles in one turn: answers cut at the output limit, or streams that break, in a row."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class Gone:
     """The process ended without having been closed."""
 
@@ -78,7 +86,7 @@ class Asked:
     what: str
 
 
-Signal = Said | Used | Measured | TurnEnded | Idle | Retrying | Gone | Asked
+Signal = Said | Used | Measured | TurnEnded | Idle | Retrying | Stuck | Gone | Asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from anyio.abc import TaskGroup
 from flower_mcp.core.failures import Outcome
 from flower_mcp.runtime.gate import Gate
 from flower_mcp.runtime.keeping import bundled_cli, prepare
-from flower_mcp.runtime.options import Opening, options_for, session_environment
+from flower_mcp.runtime.options import Opening, firm_settings, options_for, session_environment
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.session import Session
+from flower_mcp.workbench.files import make_home
 
 if TYPE_CHECKING:
     from flower_mcp.runtime.step import StepRun
@@ -28,6 +29,7 @@ def build(run: StepRun, opening: Opening) -> Session:
     reader = Reader()
     gate = Gate(reader, run.why_break, run.draft_is_complete)
     environment = session_environment(run.spec, run.policy, run=run.run_id, environ=run.setting.environ)
+    make_home(run.setting.run_dir)  # it may have been cleared away
     keeper = prepare(bundled_cli(), run.setting.run_dir, run_id=run.run_id, ours=environment)
     return Session(
         opening.session_id,
@@ -42,6 +44,7 @@ def build(run: StepRun, opening: Opening) -> Session:
             gate=gate,
             can_use_tool=run.permissions.callback,
             mcp_server=run.setting.mcp_server,
+            settings=firm_settings(environment, run.setting.environ),
             stderr=stderr,
         ),
         send=run.receive_from,

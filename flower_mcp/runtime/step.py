@@ -38,7 +38,7 @@ from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.permissions import Asker, Permissions
 from flower_mcp.runtime.record import Books, OnEvent, Record
 from flower_mcp.runtime.session import Session
-from flower_mcp.runtime.signals import Asked, BackgroundTask, Signal
+from flower_mcp.runtime.signals import Asked, BackgroundTask, Signal, Stuck
 from flower_mcp.runtime.starting import Spare, build
 from flower_mcp.workbench.workbench import Workbench
 
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from flower_mcp.runtime.documents import Text
 
 MoveEnd = tuple[Ending, Guard]
+STOP_GRACE = 10.0  # seconds that running tools get after a stop was asked for
+FORGIVEN_AFTER = 10  # good messages between two failures, or they count as in a row: one a retry is no progress
 CLOSE_LIMIT = 25.0  # seconds; the SDK's own bound on a client's end is about 20
 
 
@@ -113,13 +115,18 @@ class StepRun:
         self.spare: Spare | None = None
         self.handing = Handing()
         self.breaking: Break | None = None
+        self.stuck: Stuck | None = None
+        self.due_since = 0  # messages of the living session when its line was first seen crossed
+        self.stop_by = math.inf  # the loop's clock: when a stop that was asked for interrupts
         self.stop_asked = False
         self.handoff_asked = False
+        self.owes_handoff = False  # an earlier run ended in this session's handoff turn
         self.refused_401 = False
         self.near_said = False
         self.is_fresh = True  # the living session began in this run with a full prompt
         self.failure: Failure = Failure.NONE
         self.failures_in_a_row = 0
+        self.good_at_failure = 0  # good messages of the living session when it last failed
         self.barren_sessions = 0
         self.handoffs = 0
         self.turns_before = 0  # of earlier runs
@@ -199,6 +206,16 @@ class StepRun:
             ended=[f"{one.pid}: {one.command}" for one in self.ended],
         )
 
+    def made_progress(self) -> None:
+        """Forgive earlier failures, and sessions that came to nothing, once enough messages have come well since."""
+        session = self.session
+        if session is None:
+            return
+        if session.reader.good:
+            self.barren_sessions = 0
+        if session.reader.good - self.good_at_failure >= FORGIVEN_AFTER:
+            self.failures_in_a_row = 0
+
     async def receive(self, limit: float | None = None) -> Signal | None:
         """The next signal of the living session, or from outside. None after `limit` seconds."""
         with anyio.move_on_after(limit):
@@ -212,6 +229,7 @@ class StepRun:
         """From outside: `stop` or `handoff`, at the next message boundary."""
         if what == "stop":
             self.stop_asked = True
+            self.stop_by = min(self.stop_by, anyio.current_time() + STOP_GRACE)
         elif what == "handoff":
             self.handoff_asked = True
         self._send.send_nowait((None, Asked(what)))
@@ -238,7 +256,8 @@ class StepRun:
     async def open(self, opening: Opening) -> Outcome | None:
         """Start a session's process, or take the one that waits for this id; None when it is connected."""
         self.near_said = self.handoff_asked = self.refused_401 = False
-        self.breaking = None
+        self.good_at_failure = self.due_since = 0
+        self.breaking = self.stuck = None
         spare, self.spare = self.spare, None
         if spare is not None and spare.opening.session_id == opening.session_id:
             ready = await spare.ready()

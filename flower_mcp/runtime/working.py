@@ -10,7 +10,7 @@ import anyio
 
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
-from flower_mcp.core.failures import Failure, Outcome, failure_of
+from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
 from flower_mcp.core.meter import Meter, Watermark
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.runtime.gate import Mode
@@ -24,14 +24,19 @@ from flower_mcp.runtime.signals import (
     Retrying,
     Said,
     Signal,
+    Stuck,
     TurnEnded,
     Used,
 )
 from flower_mcp.runtime.step import Break, MoveEnd, StepRun
 
 REFUSED = Outcome(is_error=True, status=401, error="authentication_failed", text="The credentials were refused.")
-STOP_GRACE = 10.0  # seconds that a running tool batch gets after a stop was asked for (issue: first Ctrl-C)
-SETTLE = 10.0  # seconds to wait for the CLI to say idle when no agent is known to run
+UNHEARD = Outcome(
+    is_error=True, terminal_reason="hook_stopped", text="The prompt never reached the model: a hook kept it."
+)
+INTERRUPT_LIMIT = 5.0  # seconds for an interrupted turn to give its result
+SETTLE = 10.0  # seconds after a turn's end with a CLI that does not say when it is idle
+LATE = 2  # messages over the line without a boundary, then the turn is interrupted
 
 
 async def work(run: StepRun) -> MoveEnd:
@@ -39,16 +44,16 @@ async def work(run: StepRun) -> MoveEnd:
     ended: TurnEnded | None = None
     interrupted = False
     while True:
-        limit = _limit(run, ended)
-        signal = await run.receive(limit)
-        if signal is None:
-            if ended is not None and not run.stop_asked:
-                return _completed(run, ended)
+        signal = await run.receive(_limit(run, ended))
+        if run.stop_asked and anyio.current_time() >= run.stop_by:
             if interrupted:
                 return Ending.STOP, Guard.ANY
             interrupted = True
-            if run.session is not None:
-                await run.session.interrupt()
+            run.stop_by = anyio.current_time() + INTERRUPT_LIMIT
+            await _interrupt(run)
+        if signal is None:
+            if ended is not None and not run.stop_asked:
+                return _completed(run, ended)
             continue
         if isinstance(signal, Idle) and ended is not None:
             return _completed(run, ended)
@@ -67,10 +72,15 @@ async def work(run: StepRun) -> MoveEnd:
 def _limit(run: StepRun, ended: TurnEnded | None) -> float | None:
     """How long to wait for the next signal, in seconds."""
     if run.stop_asked:
-        return STOP_GRACE
-    if ended is not None and run.session is not None and not run.session.reader.agents():
+        return max(0.0, run.stop_by - anyio.current_time())
+    if ended is not None and run.session is not None and not run.session.reader.says_idle:
         return SETTLE
     return None
+
+
+async def _interrupt(run: StepRun) -> None:
+    if run.session is not None:
+        await run.session.interrupt()
 
 
 def _completed(run: StepRun, ended: TurnEnded) -> MoveEnd:
@@ -83,16 +93,21 @@ def _completed(run: StepRun, ended: TurnEnded) -> MoveEnd:
 def _turn_end(run: StepRun, signal: TurnEnded) -> MoveEnd | None:
     """What a turn's end means; None when the work goes on until the CLI is idle."""
     kind = failure_of(signal.outcome)
-    if kind is Failure.OUR_BREAK and run.breaking is not None:
+    if kind in (Failure.OUR_BREAK, Failure.ABORTED) and run.breaking is not None and run.stuck is None:
         return _broken(run, run.breaking)
-    if kind in (Failure.NONE, Failure.OUR_BREAK):
-        return None
+    if kind is Failure.NONE:
+        return run_failed(run, UNHEARD) if signal.ours and not signal.messages else None
     endings = {Failure.BUDGET: Ending.BUDGET, Failure.TURNS: Ending.TURNS}
     if kind is Failure.ABORTED and run.stop_asked:
         endings[kind] = Ending.STOP
     if kind in endings:
         return endings[kind], Guard.ANY
-    return run_failed(run, REFUSED if kind is Failure.ABORTED and run.refused_401 else signal.outcome)
+    if RULES[kind].action is Action.RETRY and run.why_break() == Break.LINE:
+        return _broken(run, Break.LINE)  # over the line it is no use to try again
+    stuck, run.stuck = run.stuck, None
+    if kind is Failure.ABORTED and (run.refused_401 or stuck):
+        return run_failed(run, REFUSED if run.refused_401 or stuck is None else stuck.outcome)
+    return run_failed(run, signal.outcome)
 
 
 def _broken(run: StepRun, reason: Break) -> MoveEnd:
@@ -117,15 +132,31 @@ async def take(run: StepRun, signal: Signal) -> None:
             )
         case Measured(meter):
             measured(run, meter)
+            await _heed_line(run, meter)
         case Retrying():
             await _retrying(run, signal)
+        case Stuck():
+            run.stuck = signal
+            await _interrupt(run)
         case Asked() | Idle() | TurnEnded() | Gone():
             pass
 
 
+async def _heed_line(run: StepRun, meter: Meter) -> None:
+    """Interrupt a turn that is over the line and comes to no boundary, as text that is continued does."""
+    if run.session is None or run.session.gate.mode is not Mode.WORK or not run.policy.enabled:
+        return
+    if meter.watermark(run.policy) is not Watermark.DUE:
+        return
+    run.due_since = run.due_since or meter.messages
+    if meter.messages >= run.due_since + LATE:
+        run.breaking = Break.LINE
+        await _interrupt(run)
+
+
 def measured(run: StepRun, meter: Meter) -> None:
     """Keep the context, and warn once a generation when the line is near."""
-    run.failures_in_a_row = run.barren_sessions = 0
+    run.made_progress()
     run.record.generation(context=meter.context)
     run.record.change(context=meter.context)
     run.record.event(Kind.CONTEXT, "", context=meter.context, window=run.policy.window, at=run.policy.at)

@@ -68,6 +68,11 @@ class Live:
             return self.read(step)
         return replace(live, state=State.LOST)
 
+    def is_newer(self, step: str) -> bool:
+        """Whether the step's file was written by a newer flower-mcp, and so must be left alone. Raises FilesError."""
+        data = self._data(step)
+        return data is not None and _format(data) > FORMAT
+
     def write(self, live: LiveStep, *, durable: bool = False) -> None:
         """Replace what is known of the step; `durable` when it must survive a loss of power. Raises FilesError."""
         data = dump(masked(as_json(live))) + "\n"

@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 
 from flower_mcp import AgentSpec, Event, HandoffPolicy, RetryPolicy, Runtime, StepResult
-from flower_mcp.demo.model import Reply, Request, Story, asks, text, tool
+from flower_mcp.demo.model import Reply, Request, Source, Story, asks, each_session, text, tool
 from tests.e2e.harness import MODEL
 
 ASKED = "Write the handoff document now."
@@ -152,3 +152,13 @@ def is_running(pid: int) -> bool:
 def handing_over(*work: Reply, document_text: str = DOCUMENT) -> Story:
     """A session's script: its work in order, and the document when it is asked for."""
     return Story(list(work), branches=[(is_asked, text(document_text).at(156_000))])
+
+
+def successor() -> Story:
+    """A successor that finishes at once."""
+    return Story([text("All ported.").at(20_000)], then=text("All ported, again.").at(20_100))
+
+
+def two_sessions() -> Source:
+    """A session that hands over at the line, and a successor that finishes."""
+    return each_session(handing_over(bash("echo a").at(40_000), bash("echo b").at(155_000)), successor())
