@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flower_mcp.core.marks import FENCE, UNDERLINE, fence_mark, heading, is_rule, label
+from flower_mcp.core.marks import FENCE, UNDERLINE, bracket_left_open, fence_mark, heading, is_rule, label
 from flower_mcp.core.names import is_ours, read_name
 
 
@@ -46,7 +46,7 @@ def hide(lines: Sequence[str], *, level: int = 2, names: bool = False, fences: b
     end = len(written)
     while end and not written[end - 1].strip():
         end -= 1
-    if end and is_rule(written[end - 1]):
+    if end and (is_rule(written[end - 1]) or _goes_on_below(written[end - 1])):
         written[end - 1] = _hidden(written[end - 1])
     return written
 
@@ -87,6 +87,12 @@ def _must_hide(lines: Sequence[str], at: int, stripped: str, level: int, names: 
         return bool(name.claims or name.open) or names
     mark = label(lines[at], at) if names else None
     return mark is not None and bool(mark.name.claims or mark.name.open or mark.alone)
+
+
+def _goes_on_below(line: str) -> bool:
+    """Say whether a heading would take the next section's heading into itself: one that ends inside a bracket."""
+    found = heading(line) if line.lstrip(" \t")[:1] in {"#", "＃"} else None
+    return found is not None and bracket_left_open(found[1])
 
 
 def _heading_counts(line: str, level: int, names: bool) -> bool:

@@ -116,3 +116,8 @@ def label(line: str, number: int) -> Mark | None:
     if not found["bold"] and not known:
         return None
     return Mark(number, number + 1, 2, words, line.strip(), name, rest, True, not rest, bool(found["list"]))
+
+
+def bracket_left_open(words: str) -> bool:
+    """Say whether a heading's line ends inside a bracket, so that a heading line below may go on with it."""
+    return words.count("(") + words.count("（") > words.count(")") + words.count("）")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from flower_mcp.core.marks import FENCE, UNDERLINE, Mark, fence_mark, heading, label
+from flower_mcp.core.marks import FENCE, UNDERLINE, Mark, bracket_left_open, fence_mark, heading, label
 from flower_mcp.core.names import read_name
 
 PLAIN, CODE, GONE = 0, 1, 2
@@ -85,9 +85,14 @@ def _mark(lines: Sequence[str], at: int, stripped: str) -> Mark | None:
             return None
         level, words = found
         end = at + 1
-        if _bracket_left_open(words) and end < len(lines):
+        if bracket_left_open(words) and end < len(lines):
             below = heading(lines[end])
-            if below and any(bracket in below[1] for bracket in ")）") and not read_name(below[1]).claims:
+            if (
+                below
+                and below[0] == level
+                and any(bracket in below[1] for bracket in ")）")
+                and not read_name(below[1]).claims
+            ):
                 words, end = f"{words} {below[1]}", end + 1
         raw = "\n".join(line.strip() for line in lines[at:end])
         name = read_name(words)
@@ -108,11 +113,6 @@ def _mark(lines: Sequence[str], at: int, stripped: str) -> Mark | None:
     if not (name.claims or name.open) and (len(underline[1]) < 3 or (at and lines[at - 1].strip())):
         return None
     return Mark(at, at + 2, level, words, "#" * level + " " + words, name, name.text, underlined=True)
-
-
-def _bracket_left_open(words: str) -> bool:
-    """Say whether a heading's line ends inside a bracket."""
-    return words.count("(") + words.count("（") > words.count(")") + words.count("）")
 
 
 def _add_underlined(result: Scan, unknown: list[Mark]) -> None:

@@ -151,7 +151,7 @@ class Reader:
             if isinstance(block, TextBlock) and not by_agent and block.text.strip():
                 yield Said(block.text)
             elif isinstance(block, ToolUseBlock):
-                given = _object(block.input) or {"input": block.input}
+                given = _object(block.input)
                 if isinstance(given.get("command"), str):
                     self._commands[block.id] = given["command"]
                 yield Used(block.name, block.id, given, by_agent)

@@ -102,7 +102,8 @@ def _turn_end(run: StepRun, signal: TurnEnded) -> MoveEnd | None:
         endings[kind] = Ending.STOP
     if kind in endings:
         return endings[kind], Guard.ANY
-    if RULES[kind].action is Action.RETRY and run.why_break() == Break.LINE:
+    again = RULES[kind].action is Action.RETRY or run.stuck is not None
+    if again and run.why_break() == Break.LINE:
         return _broken(run, Break.LINE)  # over the line it is no use to try again
     stuck, run.stuck = run.stuck, None
     if kind is Failure.ABORTED and (run.refused_401 or stuck):

@@ -177,13 +177,13 @@ def test_every_kind_has_a_rule_and_what_will_not_get_better_by_trying_has_a_smal
 @pytest.mark.parametrize(
     ("action", "kinds"),
     [
-        (Action.NOTHING, {Failure.NONE, Failure.OUR_BREAK, Failure.ABORTED}),
+        (Action.NOTHING, {Failure.NONE, Failure.ABORTED}),
         (Action.HAND_OFF, {Failure.OVERFLOW, Failure.POISONED}),
         (
             Action.STOP,
             {
                 Failure.BUDGET, Failure.TURNS, Failure.CREDENTIALS, Failure.PERMISSION, Failure.BILLING, Failure.PLAN,
-                Failure.MODEL, Failure.REFUSAL, Failure.LIMITED, Failure.REFUSED_START,
+                Failure.MODEL, Failure.REFUSAL, Failure.LIMITED, Failure.REFUSED_START, Failure.OUR_BREAK,
             },
         ),
         (

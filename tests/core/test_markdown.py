@@ -223,3 +223,8 @@ def test_a_large_hostile_document_is_read(unit: str) -> None:
     document = "## Doing\nx\n" + unit * (300_000 // len(unit))
     assert from_markdown(document).step == ""
     assert from_markdown(to_markdown(from_markdown(document))) == canonical(from_markdown(document))
+
+
+def test_a_heading_that_ends_inside_a_bracket_does_not_take_the_next_one() -> None:
+    handoff = Handoff(doing="d", next="n", scene="### Foo (bar", extra=(Extra("### )", "x", "scene"),))
+    assert from_markdown(to_markdown(handoff)) == canonical(handoff)
