@@ -41,7 +41,7 @@ from flower_mcp.demo.world import DemoWorld, prepare
 from flower_mcp.runtime.gate import Gate
 from flower_mcp.runtime.keeping import bundled_cli
 from flower_mcp.runtime.keeping import prepare as prepare_keeper
-from flower_mcp.runtime.options import Opening, options_for, session_environment
+from flower_mcp.runtime.options import Opening, firm_settings, options_for, session_environment
 from flower_mcp.runtime.reader import Reader
 
 ROUNDS = 9
@@ -126,6 +126,7 @@ def cold_options(world: DemoWorld) -> ClaudeAgentOptions:
         gate=Gate(Reader(), lambda: None),
         can_use_tool=allow,
         mcp_server=None,
+        settings=firm_settings(ours, os.environ),
         stderr=lambda line: None,
     )
     keeper.close()
