@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
+from flower_mcp.cli.keys import drop_typed, is_in_front
 from flower_mcp.cli.output import Output, shorten
 from flower_mcp.cli.words import Words
 from flower_mcp.runtime.permissions import QUESTION_TOOL, Answer, Question, Reply, brief
@@ -38,9 +39,19 @@ class Choice:
 
 
 class Terminal:
-    """Asks the person at the terminal. `ask` is an Asker of runtime; its time limit is the caller's, who cancels it."""
+    """Asks the person at the terminal. `ask` is an Asker of runtime; its time limit is the caller's, who cancels it.
 
-    def __init__(self, output: Output, words: Words, descriptor: int) -> None:
+    `lent` is entered while a question is open: it keeps whoever else reads the terminal away.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        words: Words,
+        descriptor: int,
+        lent: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    ) -> None:
+        self._lent = lent
         self._output = output
         self._words = words
         self._descriptor = descriptor
@@ -60,9 +71,10 @@ class Terminal:
         async with self._one:
             with anyio.CancelScope() as self._open:
                 try:
-                    if not self._over and _is_in_front(self._descriptor):
-                        _drop_typed(self._descriptor)
-                        answer = await self._answer(question)
+                    if not self._over and is_in_front(self._descriptor):
+                        async with self._lent():
+                            drop_typed(self._descriptor)
+                            answer = await self._answer(question)
                 except Closed:
                     self._over = True
                 finally:
@@ -130,19 +142,3 @@ def picked(typed: str, choice: Choice) -> str:
 
 def _mappings(value: object) -> Sequence[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
-
-
-def _is_in_front(descriptor: int) -> bool:
-    """Whether this process may read the terminal: a job in the background would be stopped for it."""
-    try:
-        return os.tcgetpgrp(descriptor) == os.getpgrp()
-    except OSError:  # not our controlling terminal, so nothing stops us
-        return os.isatty(descriptor)
-
-
-def _drop_typed(descriptor: int) -> None:
-    """Drop what was typed before now."""
-    import termios
-
-    with suppress(termios.error):
-        termios.tcflush(descriptor, termios.TCIFLUSH)

@@ -14,12 +14,12 @@ from typing import Any
 import click
 
 from flower_mcp import __version__
+from flower_mcp.cli.document_commands import COMMANDS, SETTINGS
 from flower_mcp.cli.options import Folder, RunOptions, run_options
 from flower_mcp.cli.output import complain
 from flower_mcp.core.errors import FlowerError, OurError
 
 _SHORT = "flower.short"  # in click's meta: the command line had no `run` in it
-_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _OWN_OPTIONS = ("-h", "--help", "--version")
 
 
@@ -46,7 +46,7 @@ class Flower(click.Group):
 
 @click.group(
     cls=Flower,
-    context_settings=_SETTINGS,
+    context_settings=SETTINGS,
     epilog="\b\nExamples:\n"
     "  flower 'Port the test suite to pytest.'\n"
     "  flower --at 200000 --budget 20 'Translate the manual.'\n"
@@ -68,7 +68,7 @@ def flower() -> None:
 
 
 @flower.command(
-    context_settings=_SETTINGS,
+    context_settings=SETTINGS,
     epilog="\b\nExamples:\n"
     "  flower run 'Port the test suite to pytest.'\n"
     "  flower run tidy\n"
@@ -86,7 +86,7 @@ def run(ctx: click.Context, /, task: tuple[str, ...], **given: Any) -> int:
 
 
 @flower.command(
-    context_settings=_SETTINGS,
+    context_settings=SETTINGS,
     epilog="\b\nExamples:\n  flower demo\n  flower demo --keep look",
 )
 @click.option("--keep", type=Folder(), metavar="DIR", envvar="FLOWER_KEEP", help="Work in this folder and keep it.")
@@ -99,6 +99,10 @@ def demo(keep: str | None, as_json: bool) -> int:
     from flower_mcp.cli.demo import demo_command
 
     return demo_command(keep, as_json=as_json)
+
+
+for command in COMMANDS:
+    flower.add_command(command)
 
 
 def answer(arguments: list[str]) -> int:

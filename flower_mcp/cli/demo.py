@@ -7,18 +7,34 @@ must not steer it, so the demo's environment is laid over this process's before 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flower_mcp.cli.options import refuse_windows
 from flower_mcp.cli.output import Output
-from flower_mcp.cli.run import Job, Outcome, document_path, load_runtime, run_job
+from flower_mcp.cli.run import (
+    Job,
+    Outcome,
+    document_path,
+    is_terminal,
+    load_runtime,
+    own_server,
+    read_keys,
+    run_job,
+)
 from flower_mcp.cli.words import Words, language
+from flower_mcp.core.events import Event, Kind, Phase
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy
 
 if TYPE_CHECKING:
+    from flower_mcp.cli.keys import Keys
+    from flower_mcp.cli.listening import Taker
+    from flower_mcp.demo.person import Person
     from flower_mcp.demo.story import DemoWorld
     from flower_mcp.runtime.runtime import Runtime
 
@@ -43,14 +59,16 @@ def demo_command(keep: str | None, *, as_json: bool) -> int:
 def _demo(folder: Path, runtime_class: type[Runtime], output: Output, words: Words) -> tuple[int, bool]:
     """Tell the story; the exit code, and whether the disk says that it came true."""
     from flower_mcp.demo.model import ScriptedModel
-    from flower_mcp.demo.story import FIRST_LINE, prepare, script, verify
+    from flower_mcp.demo.story import FIRST_LINE, Person, prepare, script, verify
 
     output.line(FIRST_LINE)
     with ScriptedModel("").in_thread() as model:
         world = prepare(folder, model.url)
-        model.script = script(world.workspace)
+        person = Person()
+        model.script = script(world.workspace, person=person)
         os.environ.update(world.environment)
-        job = _job(world, runtime_class)
+        keys = read_keys() if is_terminal(as_json=output.as_json) else None
+        job = _job(world, runtime_class, keys, partial(_tell, person, output, words))
         outcome = run_job(job, output, words)
     problems = verify(world)
     output.lines([f"! {problem}" for problem in problems])
@@ -59,13 +77,26 @@ def _demo(folder: Path, runtime_class: type[Runtime], output: Output, words: Wor
     return code, code == 0
 
 
-def _job(world: DemoWorld, runtime_class: type[Runtime]) -> Job:
+def _job(world: DemoWorld, runtime_class: type[Runtime], keys: Keys | None, taker: Taker) -> Job:
     policy = HandoffPolicy(window=world.window, edit_window=world.edit_window)
     spec = AgentSpec(
         name=world.step, model=world.model, permission_mode="bypassPermissions", env=dict(world.environment)
     )
-    runtime = runtime_class(workspace=world.workspace, run_dir=world.run_dir, handoff=policy)
-    return Job(runtime, spec, world.task, policy, go_on="flower demo")
+    runtime = runtime_class(
+        workspace=world.workspace,
+        run_dir=world.run_dir,
+        handoff=policy,
+        mcp_server=own_server(str(world.workspace), world.step),
+    )
+    release = shlex.join(["flower", "release", "-w", str(world.workspace)])
+    return Job(runtime, spec, world.task, policy, go_on="flower demo", keys=keys, release=release, also=(taker,))
+
+
+def _tell(person: Person, output: Output, words: Words, event: Event, _line: Mapping[str, Any]) -> None:
+    """Tell the scripted person that a document waits."""
+    path = event.payload.get("path")
+    if event.kind == Kind.EDIT and event.payload.get("phase") == Phase.OPEN and path and person.edit(Path(path)):
+        output.line(words("person edits"))
 
 
 def _result(job: Job, outcome: Outcome, *, ok: bool) -> dict[str, Any]:

@@ -6,17 +6,22 @@ Called from the event loop, so it must not wait for anything but the streams. It
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from flower_mcp.cli.output import Output
 from flower_mcp.cli.show import Log, is_about_credentials
 from flower_mcp.core.books import iso
 from flower_mcp.core.events import Event, Kind, Place, line
 
+Taker = Callable[[Event, Mapping[str, Any]], object]  # an event, and its line of JSON
+
 
 class Listener:
     """An `on_event`. `place` tells where the run stands (None before it does); `advise` makes a remark on a window.
+
+    `also` are called with each event once it is drawn, and with its line of JSON.
 
     Afterwards: `refused_credentials`, `document` (the last one that was written), `denied`, `ended`.
     """
@@ -28,6 +33,8 @@ class Listener:
         step: str,
         place: Callable[[], Place | None],
         advise: Callable[[int], str | None],
+        *,
+        also: Iterable[Taker] = (),
     ) -> None:
         self.refused_credentials = False
         self.document: Path | None = None
@@ -38,6 +45,7 @@ class Listener:
         self._step = step
         self._place = place
         self._advise = advise
+        self._also = tuple(also)
 
     @property
     def said(self) -> str:
@@ -47,11 +55,14 @@ class Listener:
     def __call__(self, event: Event) -> None:
         """Take in one event."""
         place = self._place() or Place("", self._step, 0, None)
-        self._output.json(line(event, place, iso(time.time())))
+        whole = line(event, place, iso(time.time()))
+        self._output.json(whole)
         self._keep(event)
         window = event.payload.get("window")
         advice = self._advise(window) if event.kind == Kind.SESSION and isinstance(window, int) else None
         self._output.lines(self._log.lines(event, place.generation, advice))
+        for take in self._also:
+            take(event, whole)
 
     def _keep(self, event: Event) -> None:
         self.refused_credentials = self.refused_credentials or is_about_credentials(event)

@@ -21,6 +21,7 @@ from flower_mcp.core.errors import Usage
 from flower_mcp.core.policy import PERMISSION_MODES, AgentSpec, HandoffPolicy, default_headroom
 
 WORKSPACE, RUN_DIR, STEP = ".", "runs", "work"
+OWN_TOOLS = ("mcp__flower",)  # all of our own server: nobody may be there to allow a handoff
 _UNITS = {"k": 1_000, "m": 1_000_000}
 
 
@@ -89,6 +90,22 @@ class Folder(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
         return str(value)
 
 
+class Arguments(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
+    """A command as one would type it, taken apart into words; no shell will see it."""
+
+    name = "command"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """The words; fails for none, and for quotes that do not end."""
+        try:
+            words = tuple(shlex.split(str(value)))
+        except ValueError as error:
+            self.fail(f"{value!r} is not a command: {error}.", param, ctx)
+        if not words:
+            self.fail("the command is empty.", param, ctx)
+        return words
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """What was asked for on the command line. Tokens, USD and seconds; None: not given."""
@@ -106,6 +123,8 @@ class RunOptions:
     budget: float | None = None
     max_turns: int | None = None
     edit_window: float = 5.0
+    review: bool = False
+    notify: tuple[str, ...] | None = None
     new: bool = False
     as_json: bool = False
     verbose: bool = False
@@ -135,6 +154,7 @@ class RunOptions:
             name=self.step,
             model=self.model,
             permission_mode=self.permission_mode,
+            allowed_tools=OWN_TOOLS,
             max_turns=self.max_turns,
             max_budget_usd=self.budget,
         )
@@ -144,6 +164,11 @@ class RunOptions:
         named = (("--step", self.step, STEP), ("-w", self.workspace, WORKSPACE), ("-r", self.run_dir, RUN_DIR))
         parts = [part for option, value, usual in named if value != usual for part in (option, value)]
         return shlex.join(["flower", *parts, *(() if task is None else (task,))])
+
+    def release(self) -> str:
+        """The command that releases this step from the same folder."""
+        workspace = () if self.workspace == WORKSPACE else ("-w", self.workspace)
+        return shlex.join(["flower", "release", *(() if self.step == STEP else (self.step,)), *workspace])
 
     def check_user(self, environ: Mapping[str, str]) -> None:
         """Refuse what Claude Code will refuse: root that bypasses permissions outside a sandbox. Raises Usage."""
@@ -192,13 +217,19 @@ def refuse_windows() -> None:
         )
 
 
+workspace_option = click.option(
+    "-w", "--workspace", metavar="DIR", default=WORKSPACE, envvar="FLOWER_WORKSPACE", type=Folder(),
+    help="The folder to work in.  [default: here]",
+)  # fmt: skip
+run_dir_option = click.option(
+    "-r", "--run-dir", metavar="DIR", default=RUN_DIR, show_default=True, envvar="FLOWER_RUN_DIR", type=Folder(),
+    help="Where the books are kept.",
+)  # fmt: skip
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--step", metavar="NAME", default=STEP, show_default=True, envvar="FLOWER_STEP",
                  help="The piece of work: the name by which it is gone on with."),
-    click.option("-w", "--workspace", metavar="DIR", default=WORKSPACE, envvar="FLOWER_WORKSPACE",
-                 type=Folder(), help="The folder to work in.  [default: here]"),
-    click.option("-r", "--run-dir", metavar="DIR", default=RUN_DIR, show_default=True, envvar="FLOWER_RUN_DIR",
-                 type=Folder(), help="Where the books are kept."),
+    workspace_option,
+    run_dir_option,
     click.option("--window", type=Tokens(), metavar="TOKENS", envvar="FLOWER_WINDOW",
                  help="What the model can hold.  [default: what the CLI reports]"),
     click.option("--headroom", type=Tokens(), metavar="TOKENS", envvar="FLOWER_HEADROOM",
@@ -211,6 +242,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
                  help="Never hand off: the CLI compacts as it likes."),
     click.option("--edit-window", type=Amount("seconds"), metavar="SECONDS", default=5.0, show_default="5",
                  envvar="FLOWER_EDIT_WINDOW", help="How long each document waits for your changes."),
+    click.option("--review", is_flag=True, envvar="FLOWER_REVIEW",
+                 help="Hold at every handoff, until you press Enter or type `flower release`."),
+    click.option("--notify", type=Arguments(), metavar="COMMAND", envvar="FLOWER_NOTIFY",
+                 help="Run this, the event as JSON on its stdin, when the step is held, asks for a permission, or is "
+                      "over.  [default: the terminal's bell]"),
     click.option("--model", metavar="NAME", envvar="FLOWER_MODEL", help="The model.  [default: Claude Code's choice]"),
     click.option("--permission-mode", type=click.Choice(PERMISSION_MODES), metavar="MODE", default="default",
                  show_default=True, envvar="FLOWER_PERMISSION_MODE", help=f"One of {', '.join(PERMISSION_MODES)}."),

@@ -12,11 +12,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 SHORT = 200  # characters of a tool's line
+_ERASE = "\r\x1b[K"
 
 _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor moves go as a whole, not only their ESC
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all of C0 but newline and tab, DEL, all of C1
@@ -41,6 +42,14 @@ class Stream:
         if isinstance(file, io.TextIOWrapper):
             file.reconfigure(errors="replace", line_buffering=True)
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person's terminal is at the other end."""
+        try:
+            return self._file is not None and self._file.isatty()
+        except (OSError, ValueError):
+            return False
+
     def write(self, line: str, *, end: str = "\n") -> None:
         """Write a line at once."""
         if self._file is None:
@@ -53,16 +62,67 @@ class Stream:
 
 
 class Output:
-    """The two streams of a command. With `as_json`, text for people goes to stderr and JSON to stdout."""
+    """The two streams of a command. With `as_json`, text for people goes to stderr and JSON to stdout.
+
+    On a terminal the last line may be a status, which the next line writes over.
+    """
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
         self._programs = Stream(sys.stdout)
         self._people = Stream(sys.stderr if as_json else sys.stdout)
+        self._status = ""  # what is shown of it
+        self._line_is_open = False  # it ended without a line end: a question
+        self._kept: list[str] | None = None  # what waits while the screen is somebody else's
 
-    def line(self, text: str, *, end: str = "\n") -> None:
-        """Write text for people, cleaned."""
-        self._people.write(clean(text), end=end)
+    @property
+    def is_terminal(self) -> bool:
+        """Whether text for people goes to a terminal."""
+        return self._people.is_terminal
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it goes to a terminal on which a line can be written over."""
+        return self.is_terminal and os.environ.get("TERM", "dumb") != "dumb"
+
+    def line(self, text: str, *, end: str = "\n", colour: str = "") -> None:
+        """Write text for people, cleaned. `colour`: the numbers of an SGR sequence, for a terminal that wants any."""
+        shown = clean(text)
+        if colour and self.is_live and not os.environ.get("NO_COLOR"):
+            shown = f"\x1b[{colour}m{shown}\x1b[0m"
+        self._put(shown + end)
+
+    def status(self, text: str) -> None:
+        """Show a short line that the next one writes over; "" takes it away. Nothing where that cannot be done."""
+        if self._kept is not None or self._line_is_open or text == self._status or not self.is_live:
+            return
+        self._people.write(_ERASE + " ".join(clean(text).split("\n")), end="")
+        self._status = text
+
+    def bell(self) -> None:
+        """Ring a terminal's bell."""
+        if self.is_terminal:
+            self._people.write("\a", end="")
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """While entered, lines for people wait: the screen is an editor's."""
+        self.status("")
+        self._kept = []
+        try:
+            yield
+        finally:
+            lines, self._kept = self._kept, None
+            for line in lines:
+                self._put(line)
+
+    def _put(self, text: str) -> None:
+        if self._kept is not None:
+            self._kept.append(text)
+            return
+        erase, self._status = _ERASE if self._status else "", ""
+        self._people.write(erase + text, end="")
+        self._line_is_open = not text.endswith("\n")
 
     def lines(self, lines: list[str]) -> None:
         """Write several lines for people."""

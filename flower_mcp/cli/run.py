@@ -8,7 +8,6 @@ log in as, since then it was not a run.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,19 +18,28 @@ from typing import TYPE_CHECKING, Any
 from flower_mcp.cli.options import RunOptions, refuse_windows
 from flower_mcp.cli.output import Output
 from flower_mcp.cli.task import is_left, task_asked_for, task_from
+from flower_mcp.cli.untouched import Untouched
 from flower_mcp.cli.words import Words, language
 from flower_mcp.core.books import StepResult, as_json
 from flower_mcp.core.errors import NoCredentials, RunPartMissing
 
 if TYPE_CHECKING:
     from flower_mcp.cli.asking import Terminal
+    from flower_mcp.cli.attending import Attending
+    from flower_mcp.cli.controls import Controls
+    from flower_mcp.cli.keys import Keys
+    from flower_mcp.cli.listening import Listener, Taker
+    from flower_mcp.cli.stopping import Stopping
     from flower_mcp.core.policy import AgentSpec, HandoffPolicy
     from flower_mcp.runtime.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One call of a runtime, as the command line puts it together."""
+    """One call of a runtime, as the command line puts it together.
+
+    Without `keys` no terminal is read. `also` are told of each event once it is drawn.
+    """
 
     runtime: Runtime
     spec: AgentSpec
@@ -40,8 +48,12 @@ class Job:
     go_on: str
     fresh: bool = False
     terminal: Terminal | None = None
+    keys: Keys | None = None
+    notify: tuple[str, ...] | None = None
+    release: str = "flower release"
     verbose: bool = False
     line: int | None = None
+    also: tuple[Taker, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +74,26 @@ def run_command(options: RunOptions, words_given: Sequence[str], *, short: bool,
     task = task_from(words_given, short=short, commands=commands)
     output, words = Output(as_json=options.as_json), Words(language(os.environ))
     runtime_class = load_runtime()
-    terminal = _terminal(output, words) if is_terminal(options) else None
+    keys = read_keys() if is_terminal(as_json=options.as_json) else None
+    terminal = _terminal(output, words, keys) if keys else None
     runtime = runtime_class(
-        workspace=options.workspace, run_dir=options.run_dir, handoff=policy, ask=terminal.ask if terminal else None
+        workspace=options.workspace,
+        run_dir=options.run_dir,
+        handoff=policy,
+        mcp_server=own_server(options.workspace, options.step),
+        ask=terminal.ask if terminal else None,
+        review=options.review,
     )
     prompt = _prompt(runtime, options, task, output, words)
     if options.verbose:
         from flower_mcp.cli.account import account_lines
 
         output.lines(account_lines(words, os.environ, options.model, policy))
-    job = Job(runtime, spec, prompt, policy, options.go_on(), options.new, terminal, options.verbose, options.at)
-    untouched = _Untouched(runtime)
+    job = Job(
+        runtime, spec, prompt, policy, options.go_on(), options.new, terminal, keys, options.notify, options.release(),
+        options.verbose, options.at,
+    )  # fmt: skip
+    untouched = Untouched(runtime.workspace, runtime.run_dir)
     try:
         outcome = run_job(job, output, words)
     except Exception:
@@ -96,10 +117,25 @@ def load_runtime() -> type[Runtime]:
     return Runtime
 
 
-def is_terminal(options: RunOptions) -> bool:
+def own_server(workspace: str, step: str) -> Any:
+    """The MCP server that the step's sessions get, in this process. Raises Usage, FilesError."""
+    from flower_mcp.cli.choosing import open_workbench
+    from flower_mcp.server.app import lowlevel
+
+    return lowlevel(open_workbench(workspace), step=step)
+
+
+def is_terminal(*, as_json: bool) -> bool:
     """Whether somebody can be asked: a terminal on both sides, and no program that reads along."""
     files = (sys.stdin, sys.stdout)
-    return not options.as_json and all(file is not None and file.isatty() for file in files)
+    return not as_json and all(file is not None and file.isatty() for file in files)
+
+
+def read_keys() -> Keys:
+    """The keys of this process's terminal."""
+    from flower_mcp.cli.keys import Keys
+
+    return Keys(sys.stdin.fileno())
 
 
 def run_job(job: Job, output: Output, words: Words) -> Outcome:
@@ -115,9 +151,33 @@ def run_job(job: Job, output: Output, words: Words) -> Outcome:
 async def _run_job(job: Job, output: Output, words: Words) -> Outcome:
     import anyio
 
+    from flower_mcp.cli.attending import Attending
+    from flower_mcp.cli.stopping import Stopping
+
+    running = anyio.CancelScope()
+    stopping = Stopping(partial(_drain, job, output, words, running), partial(_end, output, words, running))
+    row: StepResult | None = None
+    async with job.runtime, anyio.create_task_group() as tasks:
+        attending = Attending(output, words, tasks, keys=job.keys, notify=job.notify)
+        listener = _listener(job, output, words, attending)
+        await tasks.start(stopping.watch)
+        attending.start(_controls(job, stopping, output, words))
+        with running:
+            row = await job.runtime.run(job.spec, job.prompt, fresh=job.fresh, on_event=listener)
+        await attending.leave_terminal(now=stopping.received is not None)
+        is_forced = row is None
+        row = row or _row_left(job)
+        _say_end(job, output, words, listener, row)
+        await attending.finish(now=is_forced)
+        tasks.cancel_scope.cancel()
+    return Outcome(row, _exit_code(row, listener, stopping))
+
+
+def _listener(job: Job, output: Output, words: Words, attending: Attending) -> Listener:
+    """What draws the events, and tells those who attend."""
     from flower_mcp.cli.listening import Listener
     from flower_mcp.cli.show import Facts, Log
-    from flower_mcp.cli.stopping import Stopping
+    from flower_mcp.cli.show_edits import EditFacts
 
     facts = Facts(
         step=job.spec.name,
@@ -128,25 +188,25 @@ async def _run_job(job: Job, output: Output, words: Words) -> Outcome:
         go_on=job.go_on,
         handoff=job.policy.enabled,
         line=job.line,
+        edits=EditFacts(keys=job.keys is not None, release=job.release),
     )
-    listener = Listener(
+    return Listener(
         output,
         Log(words, facts, verbose=job.verbose),
         job.spec.name,
         lambda: job.runtime.place(job.spec.name),
         lambda window: job.policy.with_window(window).advice(),
+        also=(attending.take, *job.also),
     )
-    running = anyio.CancelScope()
-    stopping = Stopping(partial(_drain, job, output, words, running), partial(_end, output, words, running))
-    row: StepResult | None = None
-    async with job.runtime, anyio.create_task_group() as tasks:
-        await tasks.start(stopping.watch)
-        with running:
-            row = await job.runtime.run(job.spec, job.prompt, fresh=job.fresh, on_event=listener)
-        tasks.cancel_scope.cancel()
-    row = row or _row_left(job)
-    _say_end(job, output, words, listener, row)
-    return Outcome(row, _exit_code(row, listener, stopping))
+
+
+def _controls(job: Job, stopping: Stopping, output: Output, words: Words) -> Controls | None:
+    """What the keys do; None where there are none."""
+    from flower_mcp.cli.controls import Controls
+
+    if job.keys is None:
+        return None
+    return Controls(job.runtime, job.spec.name, stopping, output, words, descriptor=sys.stdin.fileno())
 
 
 def document_path(job: Job) -> Path:
@@ -156,10 +216,10 @@ def document_path(job: Job) -> Path:
     return Workbench(job.runtime.workspace).documents.path(job.spec.name)
 
 
-def _terminal(output: Output, words: Words) -> Terminal:
+def _terminal(output: Output, words: Words, keys: Keys) -> Terminal:
     from flower_mcp.cli.asking import Terminal
 
-    return Terminal(output, words, sys.stdin.fileno())
+    return Terminal(output, words, sys.stdin.fileno(), keys.lent)
 
 
 def _prompt(runtime: Runtime, options: RunOptions, task: str | None, output: Output, words: Words) -> str:
@@ -181,6 +241,8 @@ def _prompt(runtime: Runtime, options: RunOptions, task: str | None, output: Out
 
 def _drain(job: Job, output: Output, words: Words, running: Any) -> None:
     """The first signal: stop at the next message boundary, or now when nothing runs yet."""
+    if job.keys is not None:
+        job.keys.close()
     output.line(words("stopping"))
     if job.terminal is not None:
         job.terminal.give_up()
@@ -204,7 +266,7 @@ def _row_left(job: Job) -> StepResult | None:
     return live.row if live is not None and ours else None
 
 
-def _say_end(job: Job, output: Output, words: Words, listener: Any, row: StepResult | None) -> None:
+def _say_end(job: Job, output: Output, words: Words, listener: Listener, row: StepResult | None) -> None:
     from flower_mcp.cli.show import End, last_lines
 
     if row is None or listener.refused_credentials:
@@ -221,7 +283,7 @@ def _say_end(job: Job, output: Output, words: Words, listener: Any, row: StepRes
     output.lines(last_lines(words, row, end))
 
 
-def _exit_code(row: StepResult | None, listener: Any, stopping: Any) -> int:
+def _exit_code(row: StepResult | None, listener: Listener, stopping: Stopping) -> int:
     """The exit code of design, section 7."""
     if row is not None and row.ok:
         return 0
@@ -230,30 +292,7 @@ def _exit_code(row: StepResult | None, listener: Any, stopping: Any) -> int:
     return NoCredentials.exit_code if listener.refused_credentials else 1
 
 
-class _Untouched:
-    """The folders that a run would make and that are not there yet."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        folders = (runtime.workspace / ".flower", runtime.run_dir)
-        self._missing = [_topmost_missing(folder) for folder in folders if not folder.exists()]
-        self._live = folders[0] / "live"
-
-    def restore(self, *, steps: int) -> bool:
-        """Take away what the run made where nothing was, if no more than so many steps began there; whether it did."""
-        if not self._missing or len(list(self._live.glob("*.json"))) > steps:
-            return False
-        for folder in self._missing:
-            shutil.rmtree(folder, ignore_errors=True)
-        return True
-
-
-def _topmost_missing(folder: Path) -> Path:
-    while not folder.parent.exists():
-        folder = folder.parent
-    return folder
-
-
-def _refuse(row: StepResult, untouched: _Untouched) -> None:
+def _refuse(row: StepResult, untouched: Untouched) -> None:
     """Raise NoCredentials with what was kept."""
     reached = any(each.num_turns or each.context for each in row.generations)
     gone = not reached and untouched.restore(steps=1)

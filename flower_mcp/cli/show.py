@@ -7,11 +7,12 @@ comes, so whoever writes the lines cleans them (output.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from flower_mcp.cli.output import shorten
+from flower_mcp.cli.show_edits import EditFacts, edit_lines
 from flower_mcp.cli.words import Words
 from flower_mcp.core.books import Generation, StepResult
 from flower_mcp.core.events import Event, Kind, Phase
@@ -36,6 +37,7 @@ class Facts:
     go_on: str = "flower"
     handoff: bool = True
     line: int | None = None
+    edits: EditFacts = field(default_factory=EditFacts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +130,7 @@ class Log:
         return [*lines, words("written", path=where, cost=cost_text(words, payload.get("cost_usd")))]
 
     def _edit(self, event: Event) -> list[str]:
-        payload = event.payload
-        if payload.get("phase") == Phase.OPEN:
-            return [self._words("edit", seconds=f"{payload.get('seconds') or 0:g}")]
-        if payload.get("phase") == Phase.SEEN:
-            sections = ", ".join(payload.get("sections") or ()) or self._words("outside")
-            return [self._words("edited", sections=sections)]
-        return []
+        return edit_lines(self._words, self._facts.edits, event)
 
     def _permission(self, event: Event) -> list[str]:
         if event.payload.get("asked"):

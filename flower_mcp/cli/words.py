@@ -104,6 +104,70 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "edit": ("<- edit it now if you like, {seconds} s", "<- 现在可以改,{seconds} 秒"),
     "edited": ("<- edited by a person: {sections}", "<- 有人改过:{sections}"),
     "outside": ("outside the sections", "各段之外"),
+    # the edit window
+    "keys": (
+        ": h holds, e opens your editor, Enter launches now, q stops",
+        ":h 先等着,e 打开编辑器,回车马上接手,q 停下",
+    ),
+    "edit held": ("<- edit it now if you like", "<- 现在可以改"),
+    "edited broken": ("! the document is broken, so the next session waits:", "! 文档坏了,下一个会话等着:"),
+    "edited mend": ("  mend it, or launch it as it stands: {command}", "  改好它,或者就这样接手:{command}"),
+    "held": (
+        "<- held since {since} by {by}; to go on: {command}",
+        "<- 从 {since} 起由 {by} 按住;放开:{command}",
+    ),
+    "released": ("<- released", "<- 放开了"),
+    "released as is": ("<- launched as it stands", "<- 就这样接手"),
+    "late": ("<- late edit of {section}: the session was told", "<- 接手后又改了 {section}:已告诉会话"),
+    "too late": (
+        "! late edit of {section}: the session has ended, nobody was told",
+        "! 接手后又改了 {section}:会话已经结束,没有人被告知",
+    ),
+    "in line": ("line {line}", "第 {line} 行"),
+    "waits": ("   {seconds} s", "   {seconds} 秒"),
+    "waits unsaved": ("   waiting for your editor", "   等你的编辑器存盘"),
+    "waits mending": ("   waiting until it is mended", "   等文档改好"),
+    "waits held": ("   held", "   按住"),
+    # flower hold, release, edit, show, history, diff
+    "hold said": (
+        "{step} is held: its next session waits until flower release",
+        "{step} 按住了:下一个会话等到 flower release",
+    ),
+    "hold later": (" (it does not run now; the hold counts once it does)", "(现在没有在跑;跑起来以后算数)"),
+    "held already": ("{step} is held already, since {since}, by {by}", "{step} 已经按住,从 {since} 起,由 {by}"),
+    "was held": ("{step} was held since {since} by {by}", "{step} 从 {since} 起由 {by} 按住"),
+    "release said": ("{step} is released: its next session may start", "{step} 放开了:下一个会话可以开始"),
+    "release as is": (
+        "{step}: the next session starts from the document as it stands",
+        "{step}:下一个会话就从现在这份文档开始",
+    ),
+    "no document": ("The step {step!r} has no document.", "步骤 {step!r} 没有文档。"),
+    "editor failed": ("{command} ended with exit code {code}", "{command} 退出码 {code}"),
+    "not edited": ("{step}: nothing was changed", "{step}:没有改动"),
+    "edited for the next": ("{step}: edited; the next session reads it", "{step}:改好了;下一个会话读它"),
+    "edited late": (
+        "{step}: edited; the session at work is told at its next message boundary",
+        "{step}:改好了;在做事的会话到下一个消息边界会被告知",
+    ),
+    "broken": ("{step}: the document is broken:", "{step}:文档坏了:"),
+    "mend": ("  mend it: flower edit {step}", "  改好它:flower edit {step}"),
+    "mend waiting": (
+        "  mend it: flower edit {step}; or launch it as it stands: flower release {step} --as-is",
+        "  改好它:flower edit {step};或者就这样接手:flower release {step} --as-is",
+    ),
+    "by session": ("session {n}", "会话 {n}"),
+    "by rewound": ("session {n}, rewound", "会话 {n},退回后写的"),
+    "by draft": ("session {n}, by tool", "会话 {n},用工具写的"),
+    "by code": ("put together by code, after session {n}", "由程序拼成,在会话 {n} 之后"),
+    "by a person": ("a person", "有人改"),
+    "by a person in": ("a person: {sections}", "有人改:{sections}"),
+    "by nobody known": ("not in the books", "账本里没有"),
+    "version launched": ("launched", "由它接手"),
+    "version now": ("the document now", "现在的文档"),
+    # notifications
+    "not notified": ("! {command}: {why}; the run goes on", "! {command}:{why};照常进行"),
+    "too long": ("took longer than {seconds} s and was ended", "超过 {seconds} 秒,已终止"),
+    "exit code": ("ended with exit code {code}", "退出码 {code}"),
     # other events
     "context": ("  context {context}/{window}", "  上下文 {context}/{window}"),
     "refused": ("! {what}: refused, nobody is here to allow it", "! {what}:被拒绝,没有人在场允许"),
@@ -143,6 +207,10 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "manifest": ("  books     {path}", "  账本  {path}"),
     "go on": ("  go on     {command}", "  接着做  {command}"),
     # the demo
+    "person edits": (
+        "<- a scripted person adds a line under Next, as you could now",
+        "<- 演示里的人在「下一步」下面加了一行,你现在也可以改",
+    ),
     "removed": (
         "the folder is removed; flower demo --keep DIR keeps it",
         "文件夹已删除;要留着:flower demo --keep DIR",

@@ -53,10 +53,16 @@ OLD_TABLE = "".join(DRAW.splitlines(keepends=True)[5:9])
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """One reply, and the words that must have come in with the request for it to be true."""
+    """One reply, and the words that must have come in with the request for it to be true.
+
+    `edited` is said in its place when the scripted person has edited the first document; `edit_arrives` marks the beat
+    that must have heard of it then.
+    """
 
     reply: Reply
     heard: tuple[str, ...] = ()
+    edited: Reply | None = None
+    edit_arrives: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +109,37 @@ def _first(workspace: Path) -> Session:
 
 
 def _second(workspace: Path) -> Session:
-    """Takes over, reads cells with csv, commits that half, begins the other."""
+    """Takes over, reads cells with csv, commits that half, begins the other; does what the person added, if he did."""
     read, draw = str(workspace / "columns/read.py"), str(workspace / "columns/draw.py")
-    take_over = (
-        text("I take over. Regular expressions on single lines are a known dead end, so it is the csv module.")
-        + tool("Read", file_path=read)
-        + tool("Read", file_path=draw)
+    files = tool("Read", file_path=read) + tool("Read", file_path=draw)
+    known = "I take over. Regular expressions on single lines are a known dead end, so it is the csv module."
+    arrived = (
+        " A person edited the document while it waited: the last line under Next is theirs, and it was in this "
+        "session's first prompt. I will look at the plant list before I commit."
     )
+    command = f'git commit -q -m "{FIRST_SUBJECT}" -- columns/read.py && git log --oneline -1'
     commit = text("Four of six, as the document says to expect. I commit this half.") + tool(
+        "Bash", command=command, description="Commit the reading"
+    )
+    look_first = text("Four of six. First the plant list, as the person asked, then the commit.") + tool(
         "Bash",
-        command=f'git commit -q -m "{FIRST_SUBJECT}" -- columns/read.py && git log --oneline -1',
-        description="Commit the reading",
+        command=f"python3 -m columns data/plants.csv && {command}",
+        description="Look at the plant list, commit the reading",
     )
     begin = text("Now the drawing: first a function that knows how wide a text is.") + tool(
         "Edit", file_path=draw, old_string='"""Draws rows of cells as a table."""\n', new_string=WIDTH
     )
     return Session(
         work=(
-            Beat(take_over.at(33_000), heard=(DEAD_END,)),
+            Beat(
+                (text(known) + files).at(33_000),
+                heard=(DEAD_END,),
+                edited=(text(known + arrived) + files).at(33_000),
+                edit_arrives=True,
+            ),
             Beat(tool("Write", file_path=read, content=READ_WITH_CSV).at(58_000), heard=("line.split",)),
             Beat(tool("Bash", command="python3 check.py", description="Check").at(96_000)),
-            Beat(commit.at(137_000), heard=("4 of 6 checks pass",)),
+            Beat(commit.at(137_000), heard=("4 of 6 checks pass",), edited=look_first.at(137_000)),
             Beat(begin.at(152_000), heard=(FIRST_SUBJECT,)),
         ),
         document=Beat(text(SECOND).at(154_000), heard=("4 of 6 checks pass", FIRST_SUBJECT)),

@@ -3,7 +3,8 @@
 ::
 
     world = prepare(folder, model.url)         # a repository, an environment
-    model.script = script(world.workspace)     # what the scripted model answers
+    person = Person()                          # edits the first document when he is told that its window is open
+    model.script = script(world.workspace, person=person)     # what the scripted model answers
     ...                                        # run world.task as a step, with the real supervisor
     problems = verify(world)                   # what the disk says about it; empty when all is well
 
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flower_mcp.core.texts import load
+from flower_mcp.demo.person import LINE, Person
 from flower_mcp.demo.reply import Reply, failure
 from flower_mcp.demo.request import Request, Sender, texts
 from flower_mcp.demo.script import TITLE, Script
@@ -28,7 +30,7 @@ from flower_mcp.demo.sessions import Beat, Session, sessions
 from flower_mcp.demo.verdict import verify
 from flower_mcp.demo.world import DemoWorld, prepare
 
-__all__ = ["FIRST_LINE", "DemoWorld", "prepare", "script", "verify"]
+__all__ = ["FIRST_LINE", "DemoWorld", "Person", "prepare", "script", "verify"]
 
 FIRST_LINE = (
     "The model in this demo is scripted: its words and token figures are written down beforehand, and costs are "
@@ -42,19 +44,22 @@ SPEAKING = 0.01
 CHUNK = 60  # characters
 
 
-def script(workspace: Path, pace: float = 1.0) -> Script:
+def script(workspace: Path, pace: float = 1.0, person: Person | None = None) -> Script:
     """The story, for a repository in `workspace`. A new script for each run: it counts what it has told.
 
-    `pace` stretches the pauses, which are for the reader's eyes alone; 0 leaves them out.
+    `person` is the scripted person, if there is one: once he has edited the first document, the second session must
+    have been given his line, and says where it arrived. `pace` stretches the pauses, which are for the reader's eyes
+    alone; 0 leaves them out.
     """
-    return _Telling(sessions(workspace), thinking=THINKING * pace, speaking=SPEAKING * pace)
+    return _Telling(sessions(workspace), person or Person(), thinking=THINKING * pace, speaking=SPEAKING * pace)
 
 
 class _Telling:
     """Tells the sessions' parts to whoever asks; once a part cannot be told, it says why to every request."""
 
-    def __init__(self, sessions: tuple[Session, ...], *, thinking: float, speaking: float) -> None:
+    def __init__(self, sessions: tuple[Session, ...], person: Person, *, thinking: float, speaking: float) -> None:
         self._parts = sessions
+        self._person = person
         self._thinking, self._speaking = thinking, speaking
         self._opening = load("handoff").split(".")[0]
         self._known: list[str] = []
@@ -69,7 +74,8 @@ class _Telling:
             reason = self._broken or f"it has no words for request {request.number}"
             self._broken = reason
             return failure(400, "invalid_request_error", f"The demo's story cannot be told: {reason}.")
-        return beat.reply.but(chunk=CHUNK, delay=self._thinking, event_delay=self._speaking)
+        reply = beat.edited if beat.edited is not None and self._person.has_edited else beat.reply
+        return reply.but(chunk=CHUNK, delay=self._thinking, event_delay=self._speaking)
 
     def _beat(self, request: Request) -> Beat | None:
         """The next beat of the session that asks, if what it needs to hear was said."""
@@ -85,7 +91,10 @@ class _Telling:
             beat, heard = self._parts[number - 1].document, _tool_results(request)
         else:
             beat, heard = next(self._work, None), request.last_text()
-        missing = [words for words in beat.heard if words not in heard] if beat else []
+        wanted = beat.heard if beat else ()
+        if beat is not None and beat.edit_arrives and self._person.has_edited:
+            wanted = (*wanted, LINE)
+        missing = [words for words in wanted if words not in heard]
         if missing:
             self._broken = f"session {number} should have been told {missing[0]!r} by now, and was not"
             return None

@@ -61,7 +61,9 @@ async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: st
         *running_lines(await anyio.to_thread.run_sync(running, run.run_id)),
     ]
     handoff = replace(handoff, step=run.step, scene=add_to_scene(handoff.scene, lines))
+    run.late.notice()
     document = freeze_text(run, handoff)
+    run.late.frozen(document)
     _keep(run, document, written_by, why)
     run.handoffs += 1
     left = run.handoffs <= run.policy.max_generations
@@ -77,6 +79,7 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
     run.handing = replace(
         run.handing, text=document.text, path=document.path, revision=document.revision, frozen_at=time.time(),
         document=document, stopped=[], verdict=None, partial=Handoff(), why="", asks=0, launched=False,
+        as_is=False, chosen=None,
     )  # fmt: skip
     run.record.generation(
         durable=True,

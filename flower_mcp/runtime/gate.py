@@ -7,7 +7,7 @@ CLI, so neither of them waits for anything but the reader, 2 s at most; one that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, cast
 
@@ -33,16 +33,22 @@ class Mode(StrEnum):
 class Gate:
     """One session's hooks. `why_break` is asked at each boundary of the work; it answers a reason or None.
 
+    Where it answers None, `at_boundary` may say something to the session, which its next request then carries.
     `write_done` says in the handoff turn that a complete draft is there, so that no further request is needed.
     """
 
     def __init__(
-        self, reader: Reader, why_break: Callable[[], str | None], write_done: Callable[[], bool] = lambda: False
+        self,
+        reader: Reader,
+        why_break: Callable[[], str | None],
+        write_done: Callable[[], bool] = lambda: False,
+        at_boundary: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self.reader = reader
         self.mode = Mode.WORK
         self._why_break = why_break
         self._write_done = write_done
+        self._at_boundary = at_boundary
 
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
         """What the SDK takes."""
@@ -72,6 +78,8 @@ class Gate:
             return {}
         await self.reader.reached(str(call.get("tool_use_id")) for call in values.get("tool_calls") or ())
         reason = self._reason()
+        if reason is None and self.mode is Mode.WORK and self._at_boundary is not None:
+            await self._at_boundary()
         return {} if reason is None else {"continue_": False, "stopReason": reason}
 
     def _reason(self) -> str | None:

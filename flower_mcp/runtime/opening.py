@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 import anyio
 
@@ -16,10 +18,13 @@ from flower_mcp.core.policy import WindowSource
 from flower_mcp.core.texts import load, used_text
 from flower_mcp.core.transcript import context_of
 from flower_mcp.runtime.documents import current_text
+from flower_mcp.runtime.edits import newest, wait_while_held
 from flower_mcp.runtime.look import is_born, transcript_of, was_cut_off
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.workbench.transcripts import lines_backwards
+
+Prompt = str | Callable[[], Awaitable[str]]
 
 
 async def begin(run: StepRun) -> MoveEnd:
@@ -32,6 +37,7 @@ async def begin(run: StepRun) -> MoveEnd:
         )
     session_id = run.new_session_id()
     run.is_fresh = True
+    run.late.begin()
     return await _open(run, Opening(session_id), _next_number(run, session_id), run.words, phase="started")
 
 
@@ -42,6 +48,8 @@ async def resume(run: StepRun) -> MoveEnd:
     if run.session is not None and run.session.alive:
         await run.session.say(load("retry"))
         return Ending.OPENED, Guard.ANY
+    before = run.setting.before
+    run.late.resume(before.document.revision if before is not None and before.document is not None else None)
     number = _number_of(run, session_id)
     owed, run.owes_handoff = run.owes_handoff, False
     prompt = "" if owed else _words_for_resumed(run)
@@ -53,25 +61,41 @@ async def resume(run: StepRun) -> MoveEnd:
 
 
 async def launch(run: StepRun) -> MoveEnd:
-    """Start the successor from the document, as it is now; the session before is closed beside it."""
-    text, path, revision = run.handing.text, run.handing.path, run.handing.revision
+    """Start the successor from the document; the session before is closed beside it.
+
+    What is sent is read when the process is there, last of all. A document that an earlier run left may be held.
+    """
     left = budget_left(run)
     if left is not None and left <= 0:
         return Ending.BUDGET, Guard.ANY  # before the old session is retired: the document waits
-    if run.handing.launched or not text:  # a retry, or a document that an earlier run left
+    if not run.handing.text:
+        if not await wait_while_held(run):
+            return Ending.STOP, Guard.ANY
         document = current_text(run)
         if document is not None:
-            text, path, revision = document.text, document.path, document.revision
-    if not text:
+            run.handing.text, run.handing.path = document.text, document.path
+            run.handing.revision = document.revision
+    if not run.handing.text:
         return run_failed(run, Outcome(is_error=True, text="the document to start from is gone"))
     run.handing.launched = True
     session_id = run.spare.opening.session_id if run.spare else run.new_session_id()
     number = _next_number(run, session_id)
-    _mark_launched(run, session_id, revision)
+    _mark_launched(run, session_id, run.handing.revision)
     run.retire()
     run.is_fresh = True
-    prompt = Handoff().prompt_block(text, path=None if path is None else str(path), task=run.words or None)
-    return await _open(run, Opening(session_id), number, prompt, phase="launched")
+    return await _open(run, Opening(session_id), number, partial(_takeover, run), phase="launched")
+
+
+async def _takeover(run: StepRun) -> str:
+    """The successor's first prompt, from the newest text there is; the books name that text."""
+    marked = run.handing.revision
+    seen = await newest(run)
+    path = run.handing.path
+    run.late.begin(None if path is None else seen)
+    before = run.setting.before
+    if run.handing.revision != marked and run.handing.document is None and before is not None and before.row.generation:
+        run.record.mend(before.row.with_generation(launched=run.handing.revision, edited=True))
+    return Handoff().prompt_block(seen.text, path=None if path is None else str(path), task=run.words or None)
 
 
 def start_ahead(run: StepRun) -> None:
@@ -133,8 +157,8 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
     return Ending.GIVE_UP, Guard.ANY
 
 
-async def _open(run: StepRun, opening: Opening, number: int, prompt: str, *, phase: str) -> MoveEnd:
-    """Write the id down, start the process, send the first prompt."""
+async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, phase: str) -> MoveEnd:
+    """Write the id down, start the process, send the first prompt; one that is made last of all comes as a function."""
     left = budget_left(run)
     if left is not None and left <= 0:
         return Ending.BUDGET, Guard.ANY
@@ -149,7 +173,7 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: str, *, pha
         return run_failed(run, Outcome(is_error=True, error="authentication_failed", text="Not logged in."))
     await _learn_window(run)
     if prompt:  # none for a session that is resumed only to write its handoff
-        await session.say(prompt)
+        await session.say(prompt if isinstance(prompt, str) else await prompt())
     run.record.remember_session()
     run.record.event(
         Kind.SESSION,

@@ -99,7 +99,7 @@ def options_for(
     return ClaudeAgentOptions(
         **identity,
         system_prompt={"type": "preset", "preset": "claude_code", "append": instructions},
-        allowed_tools=list(spec.allowed_tools),
+        allowed_tools=[*spec.allowed_tools, *(("mcp__flower",) if mcp_server is not None else ())],
         disallowed_tools=[*spec.disallowed_tools, *TIMERS],
         mcp_servers=servers,
         agents=dict(spec.agents) or None,

@@ -98,6 +98,12 @@ class Record:
         """Change the living session's entry."""
         self.change(durable=durable, generations=self.row.with_generation(**changes).generations)
 
+    def predecessor(self, **changes: Any) -> None:
+        """Change the entry of the session before the living one, if this run has it."""
+        generations = self.row.generations
+        if len(generations) > 1:
+            self.change(generations=(*generations[:-2], replace(generations[-2], **changes), generations[-1]))
+
     def begin_generation(self, number: int, session_id: str) -> None:
         """Write down a session before its process starts. An entry that is there already stays."""
         generations = self.row.generations

@@ -23,6 +23,7 @@ from flower_mcp.runtime.permissions import Asker
 from flower_mcp.runtime.record import Books, OnEvent
 from flower_mcp.runtime.step import Setting, StepRun
 from flower_mcp.workbench.files import make_home
+from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.ledger import Lineage, Manifest
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.windows import default_window
@@ -35,7 +36,8 @@ class Runtime:
     `workspace` is a folder that exists. `run_dir` (books) is relative to the current folder. `workbench=False`: no
     document on disk, handed on through the prompt alone. `handoff` and `retry` take a policy or a bool. `mcp_server` is
     a low-level MCP server that sessions get, in process, under the name `flower`. `ask` answers permission questions;
-    without it nobody is there. Raises Usage for a workspace or a run_dir that cannot be used.
+    without it nobody is there. `review` holds at every handoff, until `release`. Raises Usage for a workspace or a
+    run_dir that cannot be used.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Runtime:
         retry: bool | RetryPolicy = True,
         mcp_server: Any | None = None,
         ask: Asker | None = None,
+        review: bool = False,
     ) -> None:
         self.workspace = _workspace(workspace)
         self.run_dir = _run_dir(run_dir)
@@ -62,6 +65,8 @@ class Runtime:
         )
         self._mcp_server = mcp_server
         self._ask = ask
+        self._review = review
+        self._holds = Holds(self._lives)
         self._running: dict[str, StepRun] = {}
 
     async def __aenter__(self) -> Self:
@@ -117,10 +122,34 @@ class Runtime:
         for run in self._chosen(step):
             run.ask("handoff")
 
+    def hold(self, step: str | None = None) -> None:
+        """Keep the successor of a running step (or of all of them) from starting, until `release`."""
+        for name in self._named(step):
+            self._holds.hold(name, "the run's own terminal")
+        self._wake(step)
+
+    def release(self, step: str | None = None, *, as_is: bool = False) -> None:
+        """Let the successor start; `as_is` launches what stands in the document, whatever is wrong with it."""
+        for name in self._named(step):
+            self._holds.release(name, as_is=as_is)
+        self._wake(step)
+
+    def launch_now(self, step: str | None = None) -> None:
+        """Close the edit window of a running step (or of all of them), and launch what stands in the document."""
+        for run in self._chosen(step):
+            run.ask("launch")
+
     def place(self, step: str) -> Place | None:
         """Where in the books a running step stands: what a line about it carries. None when it does not run here."""
         run = self._running.get(step)
         return None if run is None else run.record.place
+
+    def _named(self, step: str | None) -> list[str]:
+        return [*self._running] if step is None else [step]
+
+    def _wake(self, step: str | None) -> None:
+        for run in self._chosen(step):
+            run.wake()
 
     def _chosen(self, step: str | None) -> list[StepRun]:
         return [run for name, run in self._running.items() if step in (None, name)]
@@ -163,6 +192,7 @@ class Runtime:
             mcp_server=self._mcp_server,
             ask=self._ask,
             environ=environ,
+            review=self._review,
         )
         row = StepResult(run=str(uuid.uuid4()), step=spec.name, window=policy.window, window_source=str(source))
         if in_lineage and not fresh:

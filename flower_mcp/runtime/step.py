@@ -12,7 +12,7 @@ import logging
 import math
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -34,12 +34,15 @@ from flower_mcp.core.writing import WritingVerdict
 from flower_mcp.runtime.costs import Costs
 from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.keeping import Ended, end_marked
+from flower_mcp.runtime.late_edits import LateEdits
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.permissions import Asker, Permissions
 from flower_mcp.runtime.record import Books, OnEvent, Record
 from flower_mcp.runtime.session import Session
 from flower_mcp.runtime.signals import Asked, BackgroundTask, Signal, Stuck
 from flower_mcp.runtime.starting import Spare, build
+from flower_mcp.workbench.following import Seen
+from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -77,6 +80,7 @@ class Setting:
     mcp_server: Any | None = None
     ask: Asker | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
+    review: bool = False  # hold at every handoff
 
 
 @dataclass(slots=True)
@@ -95,6 +99,8 @@ class Handing:
     frozen_at: float = 0.0
     why: str = ""
     launched: bool = False
+    as_is: bool = False  # the person said: launch it as it stands
+    chosen: Seen | None = None  # what was chosen when the window closed
 
 
 class StepRun:
@@ -111,6 +117,10 @@ class StepRun:
         self.record = Record(setting.books, row, policy, on_event, document)
         self.permissions = Permissions(self.record, setting.ask)
         self.costs = Costs()
+        self.holds = Holds(setting.books.lives)
+        self.late = LateEdits(self)
+        self.launch_asked = False
+        self.held_back = False  # a document that waited for this run has been through its hold
         self.session: Session | None = None
         self.spare: Spare | None = None
         self.handing = Handing()
@@ -170,6 +180,7 @@ class StepRun:
         finally:
             with anyio.CancelScope(shield=True):
                 await self.close()
+            self.late.end()
             if not self.record.live.state.ended:
                 self.record.change(live={"state": State.STOPPED}, state=State.STOPPED, error="cancelled")
             self.record.end()
@@ -226,13 +237,23 @@ class StepRun:
         return None
 
     def ask(self, what: str) -> None:
-        """From outside: `stop` or `handoff`, at the next message boundary."""
+        """From outside: `stop` or `handoff`, at the next message boundary; `launch` what stands in the open window."""
         if what == "stop":
             self.stop_asked = True
             self.stop_by = min(self.stop_by, anyio.current_time() + STOP_GRACE)
         elif what == "handoff":
             self.handoff_asked = True
+        elif what == "launch":
+            self.launch_asked = self.record.live.state in (State.EDITING, State.HELD)
         self._send.send_nowait((None, Asked(what)))
+
+    def wake(self) -> None:
+        """Have the step look again at what it waits for."""
+        self._send.send_nowait((None, Asked("look")))
+
+    def start_soon(self, task: Callable[..., Coroutine[Any, Any, object]], *given: object) -> None:
+        """Run a task beside the moves, in the step's own group: it must end when it is told to."""
+        self._group.start_soon(task, *given)
 
     def why_break(self) -> str | None:
         """Asked by the gate at each message boundary of the work: a reason to stop there, or None."""
@@ -287,6 +308,8 @@ class StepRun:
 
     def receive_from(self, session: Session, signal: Signal) -> None:
         """Take a session's signal into the inbox."""
+        if session is self.session:
+            self.late.take(signal)
         self._send.send_nowait((session, signal))
 
     @property

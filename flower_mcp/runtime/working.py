@@ -45,6 +45,10 @@ async def work(run: StepRun) -> MoveEnd:
     interrupted = False
     while True:
         signal = await run.receive(_limit(run, ended))
+        if ended is not None and (isinstance(signal, Idle) or (signal is None and not run.stop_asked)):
+            if await _goes_on(run, signal):
+                continue
+            return _completed(run, ended)
         if run.stop_asked and anyio.current_time() >= run.stop_by:
             if interrupted:
                 return Ending.STOP, Guard.ANY
@@ -52,13 +56,10 @@ async def work(run: StepRun) -> MoveEnd:
             run.stop_by = anyio.current_time() + INTERRUPT_LIMIT
             await _interrupt(run)
         if signal is None:
-            if ended is not None and not run.stop_asked:
-                return _completed(run, ended)
             continue
-        if isinstance(signal, Idle) and ended is not None:
-            return _completed(run, ended)
         if isinstance(signal, TurnEnded):
             account(run, signal)
+            run.late.answered(signal.uuids)
             end = _turn_end(run, signal)
             if end is not None:
                 return end
@@ -76,6 +77,15 @@ def _limit(run: StepRun, ended: TurnEnded | None) -> float | None:
     if ended is not None and run.session is not None and not run.session.reader.says_idle:
         return SETTLE
     return None
+
+
+async def _goes_on(run: StepRun, signal: Signal | None) -> bool:
+    """Whether a person's late edit keeps a session at work whose turn has ended. One told late begins its own turn."""
+    if run.stop_asked:
+        return False
+    if run.late.is_waiting:
+        return signal is not None or (run.session is not None and not run.session.reader.idle)
+    return await run.late.tell()
 
 
 async def _interrupt(run: StepRun) -> None:

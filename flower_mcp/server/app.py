@@ -94,9 +94,11 @@ class FlowerServer(MCPServer[None]):
         """Refuse a call whose arguments do not fit, in words that a model can act on."""
         if ctx.method == "tools/call":
             params = ctx.params or {}
-            shape = (await self.shapes()).get(str(params.get("name")))
-            arguments = params.get("arguments")
+            name, arguments = str(params.get("name")), params.get("arguments")
+            shape = (await self.shapes()).get(name)
             complaint = "" if shape is None else shape.complaint({} if arguments is None else arguments)
+            if shape is None and name not in (tools := [tool.name for tool in await self.list_tools()]):
+                complaint = f"There is no tool {name[:60]!r}. The tools are {', '.join(tools)}."
             if complaint:
                 return {"content": [{"type": "text", "text": complaint}], "isError": True, "resultType": "complete"}
         return await call_next(ctx)

@@ -119,8 +119,11 @@ async def _serve(server: FlowerServer, wire_in: IO[str], wire_out: IO[str]) -> N
     import anyio
     from mcp.server.stdio import stdio_server
 
+    from flower_mcp.server.wire import Lines
+
     lowlevel: Any = server._lowlevel_server
-    async with stdio_server(anyio.wrap_file(wire_in), anyio.wrap_file(wire_out)) as (read, write):
+    lines: Any = Lines(wire_in)
+    async with stdio_server(anyio.wrap_file(lines), anyio.wrap_file(wire_out)) as (read, write):
         await lowlevel.run(read, write, lowlevel.create_initialization_options())
 
 

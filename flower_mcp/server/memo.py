@@ -1,7 +1,8 @@
 """What was made of a file, kept as long as the file stays as it was.
 
 It knows signatures of files, not what they hold. What can hurt: a file that is written twice within a tick of its clock
-has another text and the same signature, so nothing is kept of a file that changed just now.
+has another text and the same signature, so what was made of a file that changed just now is not given by its signature;
+whoever has read the file again may still ask for the last value and compare.
 """
 
 from __future__ import annotations
@@ -32,17 +33,21 @@ class Memo(Generic[_Value]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._values: dict[str, tuple[Stamp, _Value]] = {}
+        self._values: dict[str, tuple[Stamp | None, _Value]] = {}
 
     def get(self, name: str, stamp: Stamp) -> _Value | None:
         """The value, if it was made of these very files."""
         found = self._values.get(name)
         return found[1] if found is not None and found[0] == stamp else None
 
-    def put(self, name: str, stamp: Stamp, value: _Value) -> None:
-        """Keep a value, unless its files are too young."""
-        if is_settled(stamp):
-            self._values.pop(name, None)
-            self._values[name] = (stamp, value)
-            if len(self._values) > self._most:
-                self._values.pop(next(iter(self._values)), None)
+    def last(self, name: str) -> _Value | None:
+        """The value that was kept last, whatever has become of its files."""
+        found = self._values.get(name)
+        return None if found is None else found[1]
+
+    def put(self, name: str, stamp: Stamp | None, value: _Value) -> None:
+        """Keep a value; of files that are too young, or without a stamp, it is the last one and no more."""
+        self._values.pop(name, None)
+        self._values[name] = (stamp if stamp is not None and is_settled(stamp) else None, value)
+        if len(self._values) > self._most:
+            self._values.pop(next(iter(self._values)), None)

@@ -19,6 +19,7 @@ from typing import Any
 from flower_mcp.core.books import LiveStep, State, StepResult, iso
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.server.caller import Caller, find_caller, latest_session, tool_use_id
+from flower_mcp.server.memo import Signature
 from flower_mcp.server.steps import Steps
 from flower_mcp.workbench.workbench import Workbench
 
@@ -42,6 +43,7 @@ class Service:
         self.environ = os.environ if environ is None else environ
         self.writing = threading.Lock()  # held while this server writes a document, so that it knows its own writes
         self.written: dict[str, str] = {}  # step: the revision that this server wrote last
+        self._begun: dict[str, Signature | None] = {}  # step: its live file, when it was last seen to have one
 
     @property
     def steps(self) -> Steps:
@@ -62,7 +64,10 @@ class Service:
     def begin(self, step: str) -> None:
         """Keep the true name of a step that had no live state; a failure costs only that name."""
         workbench = self.workbench
-        with suppress(FlowerError):
+        with suppress(FlowerError, OSError):
+            signature = self.steps.live_signature(step)
+            if signature is not None and self._begun.get(step) == signature:
+                return
             if workbench.live(step) is None:
                 document = self.steps.document(step)
                 workbench.lives.begin(
@@ -74,6 +79,7 @@ class Service:
                         updated_at=iso(time.time()),
                     )
                 )
+            self._begun[step] = self.steps.live_signature(step)
 
     def caller(self, meta: Mapping[str, Any] | None) -> Caller | None:
         """The Claude Code session that sent a request with this `_meta`; None for anybody else. May take 0.8 s."""

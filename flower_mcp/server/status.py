@@ -16,7 +16,7 @@ from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.server.caller import Caller
 from flower_mcp.server.pages import age_text
-from flower_mcp.server.steps import Steps
+from flower_mcp.server.steps import Known, Steps
 
 WHOLE = 20  # steps that are shown whole
 NAMED = 200  # steps after these that are shown with their state alone
@@ -31,23 +31,35 @@ def one(steps: Steps, live: LiveStep, caller: Caller | None) -> tuple[dict[str, 
 def overview(steps: Steps, caller: Caller | None) -> tuple[dict[str, Any], str]:
     """All steps as JSON and as text: the latest whole, more by name and state, the rest as a number."""
     known = steps.all()
-    whole = [live for each in known[:WHOLE] if (live := _live(steps, each.step)) is not None]
-    named = [{"step": each.step, "state": str(steps.state(each))} for each in known[WHOLE : WHOLE + NAMED]]
+    whole, unread = _whole(steps, known[:WHOLE])
+    short = [*unread, *known[WHOLE : WHOLE + NAMED]]
+    named = [{"step": each.step, "state": str(steps.state(each))} for each in short]
     rest = max(0, len(known) - WHOLE - NAMED)
-    lines = [line for live in whole for line in _lines(live)] or ["There are no steps yet."]
+    lines = [line for live in whole for line in _lines(live)] or ([] if named else ["There are no steps yet."])
     if named:
-        lines.append("earlier: " + ", ".join(f"{each['step']} ({each['state']})" for each in named))
+        lines.append("more: " + ", ".join(f"{each['step']} ({each['state']})" for each in named))
     if rest:
         lines.append(f"and {rest} more")
     value = {"steps": [steps.value(live) for live in whole], "more": named, "rest": rest, "caller": _caller(caller)}
     return value, "\n".join([*lines, *_caller_lines(caller)])
 
 
-def _live(steps: Steps, step: str) -> LiveStep | None:
-    """The step whole; None when it vanished meanwhile or cannot be read: one bad file must not hide the others."""
-    with suppress(FlowerError):
-        return steps.live(step)
-    return None
+def _whole(steps: Steps, known: Sequence[Known]) -> tuple[list[LiveStep], list[Known]]:
+    """The steps whole, without those that vanished meanwhile; and those that cannot be read.
+
+    One bad file must not hide the others, nor itself: whoever asks for that step alone is told what is wrong with it.
+    """
+    whole: list[LiveStep] = []
+    unread: list[Known] = []
+    for each in known:
+        try:
+            live = steps.live(each.step)
+        except FlowerError:
+            unread.append(each)
+            continue
+        if live is not None:
+            whole.append(live)
+    return whole, unread
 
 
 def _lines(live: LiveStep) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """Which steps there are, what each is doing, and which one a caller means.
 
 It knows the workbench and nothing of MCP. What can hurt: a workbench may hold a thousand steps and is looked at with
-every call, so a live file is opened again only when it changed, and a document is parsed again only when it changed. A
+every call, so a folder is listed again, a live file opened again and a document parsed again only when it changed. A
 document may lie there without live state (somebody froze it through the library); its step's true name is then known
 only if the file's name is that name.
 """
@@ -52,29 +52,49 @@ class Steps:
         self.workbench = workbench
         self.default = default
         self._known: dict[str, Known] = {}
+        self._folders_known: Memo[dict[str, Known]] = Memo(1)
+        self._folders_named: Memo[list[str]] = Memo(1)
         self._documents: Memo[Document] = Memo(REMEMBERED)
         self._lives: Memo[LiveStep] = Memo(REMEMBERED)
         self._values: dict[str, tuple[LiveStep, dict[str, Any]]] = {}
 
     def all(self) -> tuple[Known, ...]:
         """All steps, the one that changed last first. Their states are as written: `state` computes lost."""
-        known: dict[str, Known] = {}
+        known = dict(self._lives_known())
+        for name in self._documents_named():
+            if name not in known and file_name(name) == name:
+                with suppress(OSError):
+                    changed = (self.workbench.notes / f"{PREFIX}{name}{SUFFIX}").lstat().st_mtime_ns
+                    known[name] = Known(_NEVER, name, State.IDLE, changed)
+        return tuple(sorted(known.values(), key=attrgetter("changed"), reverse=True))
+
+    def _lives_known(self) -> dict[str, Known]:
+        """What the live files say. They are only ever replaced, which changes their folder, so it is asked first."""
+        stamp = (_signature_of(self.workbench.lives.folder),)
+        if (known := self._folders_known.get(LIVE, stamp)) is not None:
+            return known
+        known = {}
         for entry in files_in(self.workbench.lives.folder, "", LIVE):
             name = entry.name[: -len(LIVE)]
             found = self._look(name, entry)
             if found is not None:
                 known[name] = found
-        self._known = dict(known)
-        for entry in files_in(self.workbench.notes, PREFIX, SUFFIX):
-            name = entry.name[len(PREFIX) : -len(SUFFIX)]
-            if name not in known and file_name(name) == name:
-                with suppress(OSError):
-                    known[name] = Known(_NEVER, name, State.IDLE, entry.stat(follow_symlinks=False).st_mtime_ns)
-        return tuple(sorted(known.values(), key=attrgetter("changed"), reverse=True))
+        self._known = known
+        if all(each.signature != _NEVER for each in known.values()):
+            self._folders_known.put(LIVE, stamp, known)
+        return known
+
+    def _documents_named(self) -> list[str]:
+        """What the documents' files are named after. A file that comes, goes or is replaced changes their folder."""
+        stamp = (_signature_of(self.workbench.notes),)
+        if (names := self._folders_named.get(PREFIX, stamp)) is None:
+            names = [entry.name[len(PREFIX) : -len(SUFFIX)] for entry in files_in(self.workbench.notes, PREFIX, SUFFIX)]
+            self._folders_named.put(PREFIX, stamp, names)
+        return names
 
     def exists(self, step: str) -> bool:
         """Whether anything is known of the step. Looks at that step alone."""
-        return self.workbench.live(step) is not None or self.workbench.documents.path(step).exists()
+        return self.workbench.documents.path(step).exists() or self.workbench.live(step) is not None
 
     def is_running(self, step: str) -> bool:
         """Whether somebody holds the step's run lock."""
@@ -127,15 +147,22 @@ class Steps:
         known = self._documents.get(step, stamp)
         if known is not None:
             return known
-        document = self.workbench.read(step)
+        document = self.workbench.documents.read(step, self._documents.last(step))
         if document is not None:
             self._documents.put(step, stamp, document)
         return document
 
+    def remember(self, document: Document) -> None:
+        """Keep what was just written, so that it need not be parsed when it is read back."""
+        self._documents.put(document.step, None, document)
+
+    def live_signature(self, step: str) -> Signature | None:
+        """The signature of a step's live file, None when there is none."""
+        return _signature_of(self.workbench.lives.folder / f"{file_name(step)}{LIVE}")
+
     def _stamp(self, step: str) -> Stamp:
         """The signatures of a step's live file and of its document. Raises FilesError."""
-        live = self.workbench.lives.folder / f"{file_name(step)}{LIVE}"
-        return _signature_of(live), _signature_of(self.workbench.documents.path(step))
+        return self.live_signature(step), _signature_of(self.workbench.documents.path(step))
 
     def _still_holds(self, live: LiveStep) -> bool:
         """Whether what was found of a step that has not ended is still so: whether somebody runs it."""
@@ -163,6 +190,16 @@ class Steps:
         if live is None:
             raise self.unknown(step)
         return live
+
+    def named_by(self, given: str) -> str:
+        """The step that a caller means, of which something is known, without reading its files.
+
+        Raises Usage, NothingThere, FilesError.
+        """
+        step = self.chosen(given)
+        if len(step) > LONGEST_NAME or not self.exists(step):
+            raise self.unknown(step)
+        return step
 
     def writable(self, given: str) -> str:
         """The step that a caller means to write: one that exists, or a name that a step may have. Raises Usage."""

@@ -1,17 +1,16 @@
 """The four tools. Their docstrings are what models read about them; what they do is in writing, reading and status.
 
-A tool runs its disk work in a worker thread, so that no call holds up another one. What can hurt: only ToolError's text
-reaches a model; every error of ours is turned into one here. A document is given as content blocks and without
-structured output, since Claude Code shows a model nothing but the latter.
+A tool runs its disk work in a worker thread (turns.py), so that no call holds up another one. What can hurt: only
+ToolError's text reaches a model; every error of ours is turned into one here. A document is given as content blocks and
+without structured output, since Claude Code shows a model nothing but the latter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any, TypedDict, TypeVar
 
-import anyio.to_thread
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
@@ -35,6 +34,7 @@ from flower_mcp.server.arguments import (
 )
 from flower_mcp.server.notify import Notifier
 from flower_mcp.server.service import Service
+from flower_mcp.server.turns import Turns
 
 _Result = TypeVar("_Result")
 
@@ -72,6 +72,7 @@ class Tools:
     def __init__(self, service: Service, notifier: Notifier) -> None:
         self._service = service
         self._notifier = notifier
+        self._turns = Turns()
 
     def register(self, server: MCPServer[Any]) -> None:
         """Add the tools to a server."""
@@ -89,7 +90,7 @@ class Tools:
         From Claude Code also your own session's context (`caller`). Without `step`: all steps.
         """
         meta = ctx.request_context.meta
-        value, text = await _off_loop(partial(self._status, step, dict(meta or {})))
+        value, text = await _told(self._turns.read(partial(self._status, step, dict(meta or {}))))
         return _both(value, text)
 
     async def write_handoff(
@@ -109,7 +110,8 @@ class Tools:
         you saw, not what you suppose. No passwords or keys.
         """
         handoff = Handoff(doing=doing, decided=decided, deadends=deadends, next=next, scene=scene)
-        written = await _off_loop(partial(writing.write, self._service, step, handoff, expected_revision))
+        work = partial(writing.write, self._service, step, handoff, expected_revision)
+        written = await _told(self._turns.write(work))
         await self._tell(written)
         return _both(written.value(), written.text())
 
@@ -120,7 +122,8 @@ class Tools:
 
         The header says whose account it is, its revision and its age.
         """
-        above, text = await _off_loop(partial(reading.read, self._service, step, generation, offset))
+        work = partial(reading.read, self._service, step, generation, offset)
+        above, text = await _told(self._turns.read(work))
         return [TextContent(type="text", text=above), TextContent(type="text", text=text)]
 
     async def edit_section(
@@ -132,9 +135,8 @@ class Tools:
         expected_revision: Expected = "",
     ) -> Annotated[CallToolResult, WrittenValue]:
         """Change one section of the handoff document and nothing else in the file."""
-        written = await _off_loop(
-            partial(writing.edit, self._service, step, section, text, mode=mode, expected=expected_revision)
-        )
+        work = partial(writing.edit, self._service, step, section, text, mode=mode, expected=expected_revision)
+        written = await _told(self._turns.write(work))
         await self._tell(written)
         return _both(written.value(), written.text())
 
@@ -152,10 +154,10 @@ class Tools:
                 await self._notifier.list_changed()
 
 
-async def _off_loop(work: Callable[[], _Result]) -> _Result:
-    """Run disk work in a worker thread; every error of ours and of the disk becomes a ToolError."""
+async def _told(working: Awaitable[_Result]) -> _Result:
+    """Wait for disk work; every error of ours and of the disk becomes a ToolError."""
     try:
-        return await anyio.to_thread.run_sync(work)
+        return await working
     except FlowerError as error:
         raise ToolError(str(error)) from error
     except OSError as error:

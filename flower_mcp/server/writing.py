@@ -7,7 +7,7 @@ what this server writes must not come back from its own watcher as somebody else
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +77,11 @@ def write(service: Service, given_step: str, handoff: Handoff, expected: str) ->
     wanted = expected_revision(expected)
     for name in handoff.sections():
         check_text(name, getattr(handoff, name))
+    from flower_mcp.core.markdown import canonical  # it takes 10 ms, and the first answer is waited for
+
     step = service.steps.writable(given_step)
-    text = Handoff(**{**{name: getattr(handoff, name) for name in handoff.sections()}, "step": step}).to_markdown()
-    missing = Handoff.from_markdown(text).missing()
+    handoff = canonical(replace(handoff, step=step))  # what the reader makes of it
+    missing = handoff.missing()
     if missing:
         headings = " and ".join(f"`{name}` ({OUR_HEADINGS[name]})" for name in missing)
         raise Usage(
@@ -87,16 +89,17 @@ def write(service: Service, given_step: str, handoff: Handoff, expected: str) ->
         )
     with service.writing:
         if service.steps.is_running(step):
-            return _draft(service, step, text, wanted)
-        return _freeze(service, step, text, wanted)
+            return _draft(service, step, handoff.to_markdown(), wanted)
+        return _freeze(service, step, handoff, wanted)
 
 
-def _freeze(service: Service, step: str, text: str, wanted: str | None) -> Written:
+def _freeze(service: Service, step: str, handoff: Handoff, wanted: str | None) -> Written:
     new = not service.workbench.documents.path(step).exists()
+    text = handoff.to_markdown()
     frozen = service.workbench.freeze(step, text, wanted)
     service.note(step, frozen.revision)
     service.begin(step)
-    characters = Handoff.from_markdown(mask(text).text if frozen.masked else text).sections()
+    characters = (Handoff.from_markdown(mask(text).text) if frozen.masked else handoff).sections()
     note = _FIRST if frozen.archived is None else _FROZEN
     return Written(step, "document", frozen.path, frozen.revision, characters, frozen.masked, note, new)
 
@@ -120,7 +123,7 @@ def edit(service: Service, given_step: str, section: str, text: str, *, mode: st
     if len(section) > _LONGEST_HEADING:
         raise Usage("There is no section with such a long name.", next=f"The sections are {', '.join(FIELDS)}.")
     field = field_of(section)
-    step = service.steps.existing(given_step).step
+    step = service.steps.named_by(given_step)
     masked = mask(text)
     with service.writing:
         try:
@@ -128,6 +131,7 @@ def edit(service: Service, given_step: str, section: str, text: str, *, mode: st
         except Conflict as conflict:
             raise _stale(service, conflict, field) from conflict
         service.note(step, document.revision)
+        service.steps.remember(document)
     missing = document.handoff.missing()
     note = f"Only the section {field!r} was changed."
     if missing:

@@ -8,6 +8,7 @@ instant of writing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -21,11 +22,21 @@ from flower_mcp.core.headings import FIELDS
 from flower_mcp.workbench import archive
 from flower_mcp.workbench.archive import Version
 from flower_mcp.workbench.exchange import move_new
-from flower_mcp.workbench.files import inside, make_folder, make_home, read_whole, read_with_time, revision, telling
+from flower_mcp.workbench.files import (
+    create,
+    inside,
+    make_folder,
+    make_home,
+    read_whole,
+    read_with_time,
+    revision,
+    telling,
+)
 from flower_mcp.workbench.json_files import mask
 from flower_mcp.workbench.names import file_name
 from flower_mcp.workbench.swap import swap, swap_if
 
+_NEWEST = 8  # versions in the archive that are compared with one that is to be kept
 NEW = "new"  # as an expected revision, like "": there must be no document yet
 
 
@@ -84,16 +95,19 @@ class Documents:
         """Where the step's document lies. Raises FilesError when a link leads out of the workbench."""
         return inside(self.root, self.notes / f"交接-{file_name(step)}.md")
 
-    def read(self, step: str) -> Document | None:
-        """The step's document, None when there is none. Never fails on its text. Raises FilesError."""
+    def read(self, step: str, known: Document | None = None) -> Document | None:
+        """The step's document, None when there is none. Never fails on its text. Raises FilesError.
+
+        `known` is what was read or written before; it is not parsed again when the bytes are the same.
+        """
         path = self.path(step)
         found = read_with_time(path)
         if found is None:
             return None
         data, written_at = found
-        decoded = decode(data)
-        handoff = Handoff.from_markdown(decoded.text, step)
-        return Document(step, path, data, decoded.text, revision(data), handoff, decoded.encoding, written_at)
+        if known is not None and known.step == step and known.data == data:
+            return replace(known, written_at=written_at)
+        return _document(step, path, data, written_at)
 
     def freeze(self, step: str, content: str | Handoff, expected: str | None = None, *, typed: bool = False) -> Frozen:
         """Write the document to its place; the one before it goes to the archive.
@@ -124,8 +138,9 @@ class Documents:
     ) -> Document:
         """Change one section, and not a byte outside it; the version before goes to the archive.
 
-        `section` is a field or a heading's name. `text` is masked, unless a person `typed` it. Raises Usage for an
-        unknown section or mode, NothingThere, Conflict (nothing was written), FilesError, LockTimeout.
+        `section` is a field or a heading's name. `text` is masked, unless a person `typed` it. Answers the document as
+        it was written here, whatever anybody makes of it in the next instant. Raises Usage for an unknown section or
+        mode, NothingThere, Conflict (nothing was written), FilesError, LockTimeout.
         """
         field = field_of(section)
         new_text = text if typed else mask(text.replace("\0", "")).text
@@ -133,20 +148,18 @@ class Documents:
             raise _nothing(step)
         with self._locked(step):
             while True:
-                document = self.read(step)
-                if document is None:
+                path = self.path(step)
+                found = read_with_time(path)
+                if found is None:
                     raise _nothing(step)
-                _check(step, expected, document.data)
-                data = _edited(document, field, new_text, mode)
-                if data == document.data:
-                    return document
-                done, _ = swap_if(document.path, data, document.data, self._names(step))
+                before, written_at = found
+                _check(step, expected, before)
+                data = _edited(path, before, field, new_text, mode)
+                if data == before:
+                    return _document(step, path, data, written_at)
+                done, _ = swap_if(path, data, before, self._names(step))
                 if done:
-                    break
-            changed = self.read(step)
-        if changed is None:
-            raise FilesError(f"{document.path} was removed right after it was edited.")
-        return changed
+                    return _document(step, path, data, time.time())
 
     def put_away(self, step: str) -> Path | None:
         """Move the step's document to the archive, for a step that begins anew; where it went, None if there was none.
@@ -164,6 +177,24 @@ class Documents:
                 except FileNotFoundError:
                     return None
         return None
+
+    def put_back(self, step: str, data: bytes, expected: str) -> Path | None:
+        """Put an earlier version's bytes back in their place; where the version that was there went.
+
+        `expected` is the revision that must be there now, "" for none. Raises Conflict, FilesError, LockTimeout.
+        """
+        with self._locked(step):
+            return self._put(step, self.path(step), data, expected)
+
+    def keep(self, step: str, data: bytes) -> Path | None:
+        """Keep in the archive a version that an editor has written over; None when it is among the newest there.
+
+        Raises FilesError.
+        """
+        make_folder(inside(self.root, self.archive))
+        if any(version.data() == data for version in self.history(step)[-_NEWEST:]):
+            return None
+        return next(name for name in self._names(step) if create(name, data))
 
     def history(self, step: str) -> tuple[Version, ...]:
         """The versions before the current one, oldest first. No file is opened for it."""
@@ -213,14 +244,21 @@ def _check(step: str, expected: str | None, data: bytes | None) -> None:
         raise Conflict(step, expected, current)
 
 
-def _edited(document: Document, field: str, new_text: str, mode: str) -> bytes:
+def _document(step: str, path: Path, data: bytes, written_at: float) -> Document:
+    """What these bytes say as the step's document."""
+    decoded = decode(data)
+    handoff = Handoff.from_markdown(decoded.text, step)
+    return Document(step, path, data, decoded.text, revision(data), handoff, decoded.encoding, written_at)
+
+
+def _edited(path: Path, data: bytes, field: str, new_text: str, mode: str) -> bytes:
     """The document's bytes with one section changed."""
     from flower_mcp.core.markdown import edit_section
 
-    decoded = decode(document.data)
+    decoded = decode(data)
     if not decoded.exact:
         raise FilesError(
-            f"{document.path} holds bytes that are no text in {decoded.encoding}, so a section cannot be changed "
+            f"{path} holds bytes that are no text in {decoded.encoding}, so a section cannot be changed "
             "without changing them.",
             kept="Nothing was written.",
             next="Save it as UTF-8 in an editor.",

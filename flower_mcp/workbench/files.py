@@ -39,11 +39,27 @@ def read_with_time(path: Path) -> tuple[bytes, float] | None:
             descriptor = os.open(path, os.O_RDONLY | SAFE | getattr(os, "O_NONBLOCK", 0))  # a pipe must not block
         except (FileNotFoundError, NotADirectoryError):
             return None
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            os.close(descriptor)
+            raise _no_file(path)
         with os.fdopen(descriptor, "rb") as file:
-            facts = os.fstat(descriptor)
-            if not stat.S_ISREG(facts.st_mode):
-                raise FilesError(f"{path} is not a file.", next="Move it away.")
             return file.read(), facts.st_mtime
+
+
+def refuse_other(path: Path) -> None:
+    """Raise FilesError when a folder, a pipe or the like is at the path, and not a file."""
+    with telling(path, "found"):
+        try:
+            facts = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if not stat.S_ISREG(facts.st_mode):
+            raise _no_file(path)
+
+
+def _no_file(path: Path) -> FilesError:
+    return FilesError(f"{path} is not a file.", next="Move it away.")
 
 
 def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
@@ -59,18 +75,24 @@ def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
             sync_folder(path.parent)
 
 
-def create(path: Path, data: bytes, *, durable: bool = True) -> bool:
-    """Make the file, whole from its first instant. False, and nothing is written, when there is something already."""
+def create(path: Path, data: bytes, *, durable: bool = True, named: bool = True) -> bool:
+    """Make the file, whole from its first instant. False, and nothing is written, when there is something already.
+
+    `durable`: it also survives a loss of power. `named` False leaves its name to a `sync_folder` of the caller's, who
+    is about to move it on.
+    """
     with telling(path, "written"):
         temporary = _temporary(path, data, durable=durable)
         try:
-            if not move_new(temporary, path):
-                return False
-        finally:
+            moved = move_new(temporary, path)
+        except BaseException:
             temporary.unlink(missing_ok=True)
-        if durable:
+            raise
+        if not moved:
+            temporary.unlink(missing_ok=True)
+        elif durable and named:
             sync_folder(path.parent)
-        return True
+        return moved
 
 
 def make_folder(path: Path) -> None:

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from flower_mcp.workbench.exchange import exchange, move_new
-from flower_mcp.workbench.files import SAFE, create, read_whole, sync_folder, telling, write_whole
+from flower_mcp.workbench.files import SAFE, create, read_whole, refuse_other, sync_folder, telling, write_whole
 
 
 def swap(path: Path, data: bytes, names: Iterator[Path]) -> Path | None:
@@ -24,9 +24,15 @@ def swap(path: Path, data: bytes, names: Iterator[Path]) -> Path | None:
     changes places with the old one, so every version is under a lasting name at every instant, and a save that comes in
     between is kept too. A kill before the exchange leaves the new text in the archive: a version too many, never one
     too few. Where the system has no exchange, the old file is copied, looked at again, and replaced.
+
+    After a loss of power it is the same: the new text is on the disk before it gets its place, and file systems with a
+    journal keep names in the order in which they changed, so the exchange is never there without the name before it.
+    That name alone would not help where they do not, so the folders are synchronised once, after the exchange, the one
+    that holds the old text first.
     """
+    refuse_other(path)
     with telling(path, "written"):
-        kept = _first_free(names, data)
+        kept = _first_free(names, data, named=False)
         try:
             moved = _change_places(kept, path)
         except OSError:
@@ -61,9 +67,9 @@ def swap_if(path: Path, data: bytes, seen: bytes | None, names: Iterator[Path]) 
     return False, None
 
 
-def _first_free(names: Iterator[Path], data: bytes) -> Path:
-    """Create a file under the first free name."""
-    return next(name for name in names if create(name, data))
+def _first_free(names: Iterator[Path], data: bytes, *, named: bool = True) -> Path:
+    """Create a file under the first free name; `named`: that name, too, survives a loss of power."""
+    return next(name for name in names if create(name, data, named=named))
 
 
 class _Moved(Enum):

@@ -15,6 +15,7 @@ from flower_mcp.core.errors import FilesError
 from flower_mcp.core.handoff import Handoff
 from flower_mcp.workbench.archive import Version
 from flower_mcp.workbench.documents import Document, Documents, Frozen
+from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.locks import RunLock
 from flower_mcp.workbench.tasks import Tasks
@@ -43,6 +44,7 @@ class Workbench:
         self.lives = Live(self.folder / "live", home=self.folder, archive=self.notes / "archive" / "交接", say=say)
         self.documents = Documents(self.folder, self.write_lock)
         self.tasks = Tasks(self.folder, self.write_lock)
+        self.holds = Holds(self.lives)
 
     def read(self, step: str) -> Document | None:
         """The step's document as it lies on disk now, None when there is none. Raises FilesError."""

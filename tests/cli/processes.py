@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -85,6 +86,20 @@ class Terminal:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
         os.close(self._descriptor)
+
+    @property
+    def is_by_key(self) -> bool:
+        """Whether the terminal gives single keys and shows none of them, now."""
+        return self._modes == 0
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the terminal gives lines and shows what is typed, now."""
+        return self._modes == termios.ICANON | termios.ECHO
+
+    @property
+    def _modes(self) -> int:
+        return int(termios.tcgetattr(self._descriptor)[3]) & (termios.ICANON | termios.ECHO)
 
     def type(self, text: str) -> None:
         """Type; "\\x03" is Ctrl-C."""

@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 from flower_mcp.cli.asking import Choice, Terminal, choices, picked
+from flower_mcp.cli.keys import Key, Keys
 from flower_mcp.cli.output import Output
 from flower_mcp.cli.words import Words
 from flower_mcp.runtime.permissions import Answer, Question, Reply
@@ -43,7 +44,8 @@ class Person:
         self.keyboard, self.input = pty.openpty()
         self._screen = io.StringIO()
         monkeypatch.setattr(sys, "stdout", self._screen)
-        self.terminal = Terminal(Output(), Words(), self.input)
+        self.output = Output()
+        self.terminal = Terminal(self.output, Words(), self.input)
 
     @property
     def seen(self) -> str:
@@ -197,6 +199,60 @@ async def test_an_empty_line_answers_no_question_of_the_models(person: Person) -
 )
 async def test_numbers_choose_options_and_all_else_is_the_answer(typed: str, many: bool, expected: str) -> None:
     assert picked(typed, Choice("?", (("Red", ""), ("Blue", "")), many)) == expected
+
+
+def _is_by_key(person: Person) -> bool:
+    return not termios.tcgetattr(person.input)[3] & (termios.ICANON | termios.ECHO)
+
+
+async def test_a_question_takes_the_terminal_from_the_keys_and_gives_it_back(person: Person) -> None:
+    keys, pressed = Keys(person.input), []
+    person.terminal = Terminal(person.output, Words(), person.input, keys.lent)
+
+    async def act(key: Key) -> None:
+        pressed.append(key)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keys.run, act)
+            keys.open()
+            await wait_until_async(lambda: _is_by_key(person))
+            answer = await person.answers(BASH, "h\n", "y\n")
+            await wait_until_async(lambda: _is_by_key(person))
+            person.type("h")
+            await wait_until_async(lambda: pressed)
+            keys.close()
+            assert not _is_by_key(person)
+            tasks.cancel_scope.cancel()
+
+    assert answer == Answer(Reply.YES)
+    assert pressed == [Key.HOLD]
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [("H", [Key.HOLD]), ("\r", [Key.LAUNCH]), ("\x1b[A\x1bqq", [Key.STOP]), ("xh", [Key.HOLD]), ("a pasted q", [])],
+)
+async def test_arrows_other_keys_and_pasted_text_ask_for_nothing(
+    person: Person, typed: str, expected: list[Key]
+) -> None:
+    keys, pressed = Keys(person.input), []
+
+    async def act(key: Key) -> None:
+        pressed.append(key)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keys.run, act)
+            keys.open()
+            await wait_until_async(lambda: _is_by_key(person))
+            person.type(typed)
+            await wait_until_async(lambda: not select.select([person.input], [], [], 0)[0])
+            person.type("h")
+            await wait_until_async(lambda: len(pressed) > len(expected))
+            tasks.cancel_scope.cancel()
+
+    assert pressed == [*expected, Key.HOLD]
 
 
 @pytest.mark.parametrize("given", [{}, {"questions": None}, {"questions": ["x", {"question": ""}, {"options": 3}]}])

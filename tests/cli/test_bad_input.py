@@ -59,6 +59,13 @@ def assert_one_sentence(done: Done, code: int, *parts: str) -> None:
         (["dmeo"], ["no command `dmeo`", "did you mean `demo`?", "flower run dmeo"]),
         (["demo", "--keep", "file"], ["file", "--keep"]),
         (["demo", "extra"], ["extra"]),
+        (["hodl"], ["no command `hodl`", "did you mean `hold`?"]),
+        (["realease"], ["did you mean `release`?"]),
+        (["histroy"], ["did you mean `history`?"]),
+        (["--notify", "'say it", TASK], ["--notify", "quotation"]),
+        (["--notify", " ", TASK], ["--notify", "empty"]),
+        (["show", "--generation", "0"], ["--generation", "above 0"]),
+        (["release", "--asis"], ["--asis", "--as-is"]),
     ],
 )
 def test_bad_input_is_told_in_one_sentence_and_writes_nothing(

@@ -24,7 +24,9 @@ finally:
 """
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["demo", "-h"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["demo", "-h"], ["hold", "--help"], ["config", "-h"], ["--version"]]
+)
 def test_help_imports_click_and_nothing_heavier(arguments: list[str], environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments], env=environment, capture_output=True, text=True, check=False
@@ -64,6 +66,11 @@ def test_every_option_has_a_variable_of_its_own_name() -> None:
     for option in options:
         longest = max(option.opts, key=len).lstrip("-")
         assert option.envvar == f"FLOWER_{longest.replace('-', '_').upper()}"
+
+
+@pytest.mark.parametrize("command", ["hold", "release", "edit", "show", "history", "diff"])
+def test_help_names_the_variable_of_the_step(command: str, tmp_path: Path, environment: dict[str, str]) -> None:
+    assert "FLOWER_STEP" in flower(command, "--help", cwd=tmp_path, environment=environment).out
 
 
 def test_the_version_is_the_packages(tmp_path: Path, environment: dict[str, str]) -> None:

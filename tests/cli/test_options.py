@@ -7,7 +7,7 @@ import os
 import click
 import pytest
 
-from flower_mcp.cli.options import Amount, Count, Folder, RunOptions, Tokens
+from flower_mcp.cli.options import Amount, Arguments, Count, Folder, RunOptions, Tokens
 from flower_mcp.core.errors import Usage
 
 
@@ -89,6 +89,19 @@ def test_the_agent_gets_what_was_asked_for() -> None:
 def test_the_command_that_goes_on_names_only_what_is_unusual() -> None:
     assert RunOptions().go_on() == "flower"
     assert RunOptions(step="my docs", workspace="../x", run_dir="r").go_on() == "flower --step 'my docs' -w ../x -r r"
+
+
+def test_the_command_that_releases_names_only_what_is_unusual() -> None:
+    assert RunOptions().release() == "flower release"
+    assert RunOptions(step="my docs", workspace="../x").release() == "flower release 'my docs' -w ../x"
+
+
+def test_a_command_to_run_is_taken_apart_as_a_shell_would_and_read_by_none() -> None:
+    assert Arguments().convert("notify-send 'all done' $HOME;", None, None) == ("notify-send", "all done", "$HOME;")
+
+
+def test_the_agent_need_not_ask_for_its_own_servers_tools() -> None:
+    assert RunOptions().spec().allowed_tools == ("mcp__flower",)
 
 
 def test_root_may_bypass_permissions_only_in_what_says_that_it_is_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:

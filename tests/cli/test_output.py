@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 
 import pytest
 
@@ -70,3 +71,93 @@ def test_without_json_no_json_is_written(capsys: pytest.CaptureFixture[str]) -> 
     output.lines(["one", "two"])
 
     assert capsys.readouterr().out == "one\ntwo\n"
+
+
+class Screen(io.StringIO):
+    """A terminal that keeps what it was given, and an output that goes to it."""
+
+    output: Output
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """A live terminal."""
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)  # pytest puts its own back before the test
+    screen.output = Output()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return screen
+
+
+def test_a_status_is_written_over_by_the_next_line(screen: Screen) -> None:
+    output = screen.output
+    output.status("   5 s")
+    output.status("   5 s")
+    output.status("   4\x1b[2J s")
+    output.line("a line")
+    output.line("another")
+
+    assert screen.getvalue() == "\r\x1b[K   5 s\r\x1b[K   4 s\r\x1b[Ka line\nanother\n"
+
+
+def test_a_status_can_be_taken_away_and_is_taken_away_once(screen: Screen) -> None:
+    output = screen.output
+    output.status("   5 s")
+    output.status("")
+    output.status("")
+
+    assert screen.getvalue() == "\r\x1b[K   5 s\r\x1b[K"
+
+
+def test_a_status_does_not_write_over_an_open_question(screen: Screen) -> None:
+    output = screen.output
+    output.line("allow it? ", end="")
+    output.status("   5 s")
+
+    assert screen.getvalue() == "allow it? "
+
+
+@pytest.mark.parametrize("kind", ["dumb", ""])
+def test_a_terminal_that_cannot_write_over_a_line_gets_no_status(
+    kind: str, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", kind) if kind else monkeypatch.delenv("TERM")
+
+    screen.output.status("   5 s")
+
+    assert screen.getvalue() == ""
+
+
+def test_lines_wait_while_the_screen_is_an_editors(screen: Screen) -> None:
+    output = screen.output
+    output.status("   5 s")
+    with output.kept():
+        shown = screen.getvalue()
+        output.line("one")
+        output.status("   4 s")
+        output.line("two", colour="31")
+        assert screen.getvalue() == shown
+
+    assert screen.getvalue() == shown + "one\n\x1b[31mtwo\x1b[0m\n"
+
+
+def test_a_pipe_gets_no_status_no_bell_and_no_colours(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    output = Output()
+    output.status("   5 s")
+    output.bell()
+    output.line("plain", colour="31")
+
+    assert capsys.readouterr().out == "plain\n"
+
+
+def test_a_terminal_has_a_bell(screen: Screen) -> None:
+    screen.output.bell()
+
+    assert screen.getvalue() == "\x07"

@@ -9,6 +9,7 @@ import pytest
 
 from flower_mcp.cli.account import account_lines, masked_token
 from flower_mcp.cli.show import End, Facts, Log, cost_text, home_path, last_lines
+from flower_mcp.cli.show_edits import EditFacts
 from flower_mcp.cli.words import Language, Words
 from flower_mcp.core.books import Generation, State, StepResult
 from flower_mcp.core.events import Event
@@ -25,6 +26,8 @@ HANDOFF = [
     }),
     Event("edit", "", {"phase": "open", "seconds": 5.0}),
     Event("edit", "", {"phase": "seen", "sections": ("next",)}),
+    Event("edit", "", {"phase": "held", "since": "not a time", "by": "ann@home"}),
+    Event("edit", "", {"phase": "released", "as_is": False}),
     Event("edit", "", {"phase": "closed"}),
     Event("session", "", {"phase": "retired"}),
     Event("session", "work: session 2 launched", {"phase": "launched"}),
@@ -59,6 +62,8 @@ def test_the_lines_of_a_handoff_in_english() -> None:
         "<- handoff written to /p/交接-work.md · $0.42 so far",
         "<- edit it now if you like, 5 s",
         "<- edited by a person: next",
+        "<- held since not a time by ann@home; to go on: flower release",
+        "<- released",
         "<- a new session takes over, the context starts again from 152.0K",
     ]
 
@@ -103,6 +108,40 @@ def test_a_run_begins_with_four_lines() -> None:
         "what the settings do not allow is refused and listed at the end",
         "budget 5.00 USD; document /w/交接-docs.md; stop: Ctrl-C, go on: flower --step docs",
     ]
+
+
+@pytest.mark.parametrize(
+    ("payload", "facts", "expected"),
+    [
+        (
+            {"phase": "open", "seconds": 5.0},
+            EditFacts(keys=True),
+            ["<- edit it now if you like, 5 s: h holds, e opens your editor, Enter launches now, q stops"],
+        ),
+        ({"phase": "open", "seconds": 0}, EditFacts(), ["<- edit it now if you like"]),
+        ({"phase": "seen", "sections": []}, EditFacts(), ["<- edited by a person: outside the sections"]),
+        (
+            {"phase": "broken", "faults": [{"what": "it is gone", "line": None}, {"what": "a\nmark", "line": 3}]},
+            EditFacts(release="flower release docs"),
+            [
+                "! the document is broken, so the next session waits:",
+                "  it is gone",
+                "  line 3: a mark",
+                "  mend it, or launch it as it stands: flower release docs --as-is",
+            ],
+        ),
+        ({"phase": "released", "as_is": True}, EditFacts(), ["<- launched as it stands"]),
+        ({"phase": "late", "section": "next", "delivered": True}, EditFacts(),
+         ["<- late edit of next: the session was told"]),
+        ({"phase": "late", "section": "", "delivered": False}, EditFacts(),
+         ["! late edit of outside the sections: the session has ended, nobody was told"]),
+        ({"phase": "of a later version"}, EditFacts(), []),
+    ],
+)  # fmt: skip
+def test_what_happens_to_a_document_is_drawn(payload: dict[str, Any], facts: EditFacts, expected: list[str]) -> None:
+    log = Log(ENGLISH, Facts("work", edits=facts))
+
+    assert log.lines(Event("edit", "", payload), 1) == expected
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ PLACEHOLDERS = {
     "session": set(),
     "continue": set(),
     "retry": set(),
+    "late": {"path", "changes"},
 }
 HEADINGS = [
     "## 现在在做 · Doing now",

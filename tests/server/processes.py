@@ -30,9 +30,14 @@ def environment(**more: str) -> dict[str, str]:
 
 
 class Process:
-    """A server on stdio. Every line of its stdout is kept as it came; requests are of the newer era."""
+    """A server on stdio. Every line of its stdout is kept as it came; requests are of the newer era.
 
-    def __init__(self, command: Sequence[str], folder: Path, environ: Mapping[str, str] | None = None) -> None:
+    `reads` False: nobody reads its stdout.
+    """
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, environ: Mapping[str, str] | None = None, *, reads: bool = True
+    ) -> None:
         self.process = subprocess.Popen(
             command,
             cwd=folder,
@@ -45,19 +50,21 @@ class Process:
         self.errors: list[bytes] = []
         self._answers: queue.Queue[dict[str, Any]] = queue.Queue()
         self._number = 0
-        self._readers = [
-            threading.Thread(target=self._read, daemon=True),
-            threading.Thread(target=self._read_errors, daemon=True),
-        ]
+        reading = (self._read, self._read_errors) if reads else (self._read_errors,)
+        self._readers = [threading.Thread(target=each, daemon=True) for each in reading]
         for reader in self._readers:
             reader.start()
 
     def request(self, method: str, **params: Any) -> dict[str, Any]:
         """The answer to a request."""
         self.send(method, **params)
+        return self.answer_to(self._number)
+
+    def answer_to(self, number: int) -> dict[str, Any]:
+        """The answer to the request of this number."""
         while True:
             found = self._answers.get(timeout=START)
-            if found.get("id") == self._number:
+            if found.get("id") == number:
                 return found
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -102,10 +109,14 @@ class Process:
 
 @contextmanager
 def started(
-    folder: Path, *arguments: str, command: Sequence[str] = SERVER, environ: Mapping[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    command: Sequence[str] = SERVER,
+    environ: Mapping[str, str] | None = None,
+    reads: bool = True,
 ) -> Iterator[Process]:
     """A server on stdio that is gone afterwards."""
-    server = Process([*command, *arguments], folder, environ)
+    server = Process([*command, *arguments], folder, environ, reads=reads)
     try:
         yield server
     finally:

@@ -37,9 +37,12 @@ def claude(folder: Path, environ: dict[str, str], *arguments: str) -> str:
 
 @pytest.fixture
 def configured(workspace: Path, environment: dict[str, str]) -> dict[str, str]:
-    """The environment of a CLI that knows the server, added as the documentation says."""
+    """The environment of a CLI that knows the server, added as the documentation says.
+
+    The CLI waits for the server before its first request, however loaded the machine is; by itself it goes on without.
+    """
     claude(workspace, environment, "mcp", "add", "flower", "--", *SERVER)
-    return environment
+    return {**environment, "MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "60000"}
 
 
 def test_the_cli_says_that_it_is_connected(workspace: Path, configured: dict[str, str]) -> None:

@@ -166,7 +166,7 @@ async def test_a_document_that_vanished_is_an_error_and_the_server_lives_on(work
         frozen.path.unlink()
         assert "no document" in await complaint(connected, "read_handoff")
         frozen.path.mkdir()
-        assert "directory" in await complaint(connected, "read_handoff")
+        assert "is not a file" in await complaint(connected, "read_handoff")
         frozen.path.rmdir()
         frozen.path.symlink_to("/etc/hostname")
         assert "link" in await complaint(connected, "read_handoff")

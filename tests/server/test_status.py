@@ -169,3 +169,33 @@ async def test_a_running_supervisor_s_overview_costs_no_more_than_its_files(work
             await answer(connected, "handoff_status")
             times.append(time.perf_counter() - start)
     assert min(times) < 0.25
+
+
+async def test_a_step_that_came_went_or_was_replaced_in_a_listed_folder_is_seen(workbench: Workbench, era: str) -> None:
+    def set_back(seconds: float) -> None:
+        for folder in (workbench.lives.folder, workbench.notes):
+            for path in (folder, *folder.iterdir()):
+                os.utime(path, (time.time() - seconds,) * 2)
+
+    workbench.lives.write(live_step("one"))
+    workbench.freeze("alone", HANDOFF)
+    set_back(60)  # nothing here changed just now, so the listing is kept
+    async with client(workbench, era) as connected:
+
+        async def states() -> dict[str, str]:
+            value = value_of(await answer(connected, "handoff_status"))
+            return {step["step"]: step["state"] for step in value["steps"]}
+
+        assert await states() == {"one": "done", "alone": "idle"}
+        workbench.lives.write(live_step("one", State.STOPPED))
+        assert (await states())["one"] == "stopped"
+        workbench.lives.write(live_step("two"))
+        workbench.documents.path("alone").unlink()
+        assert await states() == {"one": "stopped", "two": "done"}
+        set_back(30)
+        assert set(await states()) == {"one", "two"}
+        workbench.documents.path("later").write_text(HANDOFF.to_markdown())
+        assert set(await states()) == {"one", "two", "later"}
+        workbench.documents.path("later").unlink()
+        (workbench.lives.folder / "two.json").unlink()
+        assert set(await states()) == {"one"}

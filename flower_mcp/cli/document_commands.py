@@ -1,0 +1,148 @@
+"""The commands about a step's document, as click has them: hold, release, edit, show, history, diff; and config.
+
+It must not import more than click before one of them runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from flower_mcp.cli.options import Count, Folder, run_dir_option, workspace_option
+from flower_mcp.server.clients import Client
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_STEP_VARIABLE = "FLOWER_STEP"
+
+_step = click.argument("step", required=False, metavar="[STEP]", envvar=_STEP_VARIABLE)
+
+
+def _command(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with its examples. STEP may be left out where there is only one; FLOWER_STEP names it too."""
+    lines = "".join(f"\n  {example}" for example in examples)
+    return click.command(context_settings=SETTINGS, epilog=f"\b\nExamples:{lines}")
+
+
+@_command("flower hold", "flower hold docs")
+@_step
+@workspace_option
+def hold(step: str | None, workspace: str) -> int:
+    """Let the step's next session wait.
+
+    From any terminal, before or while its document waits for changes. It waits until `flower release`. STEP (or
+    FLOWER_STEP) may be left out where there is only one.
+    """
+    from flower_mcp.cli.holding import hold_command
+
+    return hold_command(step, workspace)
+
+
+@_command("flower release", "flower release docs --as-is")
+@_step
+@click.option("--as-is", is_flag=True, envvar="FLOWER_AS_IS", help="Even if the document is broken.")
+@workspace_option
+def release(step: str | None, *, as_is: bool, workspace: str) -> int:
+    """Let the step's next session start, after `flower hold` or --review.
+
+    With --as-is it starts at once, from the document as it stands. STEP (or FLOWER_STEP) may be left out where there
+    is only one.
+    """
+    from flower_mcp.cli.holding import release_command
+
+    return release_command(step, workspace, as_is=as_is)
+
+
+@_command("flower edit", "EDITOR='code --wait' flower edit docs")
+@_step
+@workspace_option
+def edit(step: str | None, workspace: str) -> int:
+    """Open the step's document in your editor.
+
+    In VISUAL, EDITOR, vi or nano. A next session that is due waits until you are done. What is broken afterwards is
+    shown with its line. STEP (or FLOWER_STEP) may be left out where there is only one.
+    """
+    from flower_mcp.cli.look import edit_command
+
+    return edit_command(step, workspace)
+
+
+@_command("flower show", "flower show docs --generation 2")
+@_step
+@click.option(
+    "--generation",
+    type=Count(),
+    metavar="N",
+    envvar="FLOWER_GENERATION",
+    help="The document that session N left, as the next one got it.  [default: the document now]",
+)
+@workspace_option
+@run_dir_option
+def show(step: str | None, generation: int | None, workspace: str, run_dir: str) -> int:
+    """Print the step's document.
+
+    STEP (or FLOWER_STEP) may be left out where there is only one.
+    """
+    from flower_mcp.cli.look import show_command
+
+    return show_command(step, generation, workspace, run_dir)
+
+
+@_command("flower history", "flower history docs")
+@_step
+@workspace_option
+@run_dir_option
+def history(step: str | None, workspace: str, run_dir: str) -> int:
+    """List the versions of the step's document, oldest first.
+
+    Number, time, revision, generation, and who wrote it. STEP (or FLOWER_STEP) may be left out where there is only one.
+    """
+    from flower_mcp.cli.look import history_command
+
+    return history_command(step, workspace, run_dir)
+
+
+@_command(
+    "flower diff                  what you changed since the session left it",
+    "flower diff g1 g2            two generations",
+    "flower diff docs 3 5         two versions of `flower history docs`",
+)
+@click.argument("given", nargs=-1, metavar="[STEP] [A] [B]")
+@workspace_option
+@run_dir_option
+def diff(given: tuple[str, ...], workspace: str, run_dir: str) -> int:
+    """Show what two versions of the step's document differ in.
+
+    A version is named by its number in `flower history`, its generation (g1), or the beginning of its revision. Without
+    B: A and the document now. Without both: what a session left last, and the document now. STEP (or FLOWER_STEP) may
+    be left out where there is only one.
+    """
+    from flower_mcp.cli.look import diff_command
+
+    return diff_command(given, os.environ.get(_STEP_VARIABLE), workspace, run_dir)
+
+
+@_command("flower config claude-code", "flower config claude-desktop -w ~/project")
+@click.argument("client", type=click.Choice([client.value for client in Client]), metavar="CLIENT")
+@click.option(
+    "-w",
+    "--workspace",
+    type=Folder(),
+    metavar="DIR",
+    envvar="FLOWER_WORKSPACE",
+    help="The folder to serve.  [default: here; for claude-code its project]",
+)
+def config(client: str, workspace: str | None) -> int:
+    """Print how a client starts the MCP server here.
+
+    CLIENT is claude-code or inspector, for a command to type, or claude-desktop, for the JSON that belongs into
+    claude_desktop_config.json.
+    """
+    from flower_mcp.cli.config import config_command
+
+    return config_command(client, workspace)
+
+
+COMMANDS: tuple[click.Command, ...] = (hold, release, edit, show, history, diff, config)

@@ -1,0 +1,118 @@
+"""What a save changed in a document, section by section, and how a session at work is told of it.
+
+It must not know files, sessions or who saved. What can hurt: a person's save may change a thousand lines, so what is
+shown is capped; and it may hold the end of its own fence, so a fence's tag does not occur in what it encloses.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+
+from flower_mcp.core.handoff import FIELDS, Handoff
+from flower_mcp.core.headings import OUR_HEADINGS
+from flower_mcp.core.texts import render
+
+BEFORE_SHOWN = 1_500  # characters of a section as it was
+AFTER_SHOWN = 4_000  # characters of a section as it is
+MOST_SHOWN = 8  # sections
+OUTSIDE = ""  # the name of what belongs to no section: the title, comments, talk around the document
+_NAMES = {**OUR_HEADINGS, OUTSIDE: "outside the sections"}
+_TAG = 12
+_UNKNOWN = "Before: nothing, or not known."
+_BREAKS = re.compile(r"[\x00-\x1f\x7f`\u0085\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One changed section: a field, the heading of an unknown section, or OUTSIDE. "" is an empty or absent section."""
+
+    section: str
+    before: str
+    after: str
+
+    @property
+    def name(self) -> str:
+        """The section's name for people and models."""
+        return _NAMES.get(self.section, self.section)
+
+
+def changes(before: str | None, after: str) -> tuple[Change, ...]:
+    """What differs between two texts of one document, in the document's order; `before` None: there was none.
+
+    Line ends and blank lines around sections are no difference. Texts that differ in nothing else give none.
+    """
+    old, new = Handoff.from_markdown(before or ""), Handoff.from_markdown(after)
+    found = [
+        Change(name, getattr(old, name), getattr(new, name))
+        for name in FIELDS
+        if getattr(old, name) != getattr(new, name)
+    ]
+    extras = [{extra.heading: extra.text for extra in handoff.extra} for handoff in (old, new)]
+    for heading in dict.fromkeys([*extras[0], *extras[1]]):
+        was, now = (each.get(heading, "") for each in extras)
+        if was != now or (heading in extras[0]) != (heading in extras[1]):
+            found.append(Change(heading.lstrip("# "), was, now))
+    if not found:
+        was, now = _middles(_lines(before or ""), _lines(after))
+        if was != now:
+            found.append(Change(OUTSIDE, was, now))
+    return tuple(found)
+
+
+def sections_changed(before: str | None, after: str) -> tuple[str, ...]:
+    """The names of the changed sections: fields, and the headings of unknown sections."""
+    return tuple(change.section for change in changes(before, after) if change.section)
+
+
+def names_of(found: tuple[Change, ...]) -> str:
+    """The changed sections in words, for people."""
+    return ", ".join(change.section or change.name for change in found) or "nothing but blanks"
+
+
+def late_text(found: tuple[Change, ...], *, path: str) -> str:
+    """The prompt that tells a session at work what a person changed."""
+    blocks = [_block(change) for change in found[:MOST_SHOWN]]
+    if len(found) > MOST_SHOWN:
+        blocks.append(f"{len(found) - MOST_SHOWN} more sections changed; the file has them.")
+    place = f"Its file is `{_BREAKS.sub(' ', path)}`."
+    return render("late", {"path": place, "changes": "\n\n".join(blocks)})
+
+
+def _block(change: Change) -> str:
+    was = _fenced("before", _shortened(change.before, BEFORE_SHOWN)) if change.before else _UNKNOWN
+    now = _fenced("now", _shortened(change.after, AFTER_SHOWN)) if change.after else "Now: nothing."
+    return f"Section {_BREAKS.sub(' ', change.name)}:\n\n{was}\n\n{now}"
+
+
+def _shortened(text: str, limit: int) -> str:
+    """The text with its middle left out when it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    return f"{text[:head]}\n[{len(text) - limit:,} characters left out here; the file has them]\n{text[head - limit :]}"
+
+
+def _fenced(name: str, text: str) -> str:
+    """Put a text between tags whose name does not occur in it."""
+    digits = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    length = _TAG
+    while digits[:length] in text and length < len(digits):
+        length += 1
+    return f"<{name}-{digits[:length]}>\n{text}\n</{name}-{digits[:length]}>"
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")]
+
+
+def _middles(before: list[str], after: list[str]) -> tuple[str, str]:
+    """The two texts without the lines that they have in common at their beginnings and ends."""
+    start = 0
+    while start < min(len(before), len(after)) and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    return tuple("\n".join(lines[start : len(lines) - end]).strip() for lines in (before, after))  # type: ignore[return-value]

@@ -1,0 +1,492 @@
+"""The edit window: how long it stays open, what is launched, and what is said about it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from flower_mcp import Event, Runtime, Workbench
+from flower_mcp.core.faults import FaultKind
+from flower_mcp.demo.model import ScriptedModel
+from flower_mcp.runtime import edits
+from tests.e2e.editing import (
+    NEXT,
+    Person,
+    at_open,
+    live,
+    opening_of,
+    pause,
+    replace_words,
+    story,
+    wait,
+)
+from tests.e2e.steps import Run, archived, document_path, policy, run_step
+
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
+
+EDITED = "port test_batch FIRST"
+
+
+@pytest.fixture
+def person() -> Iterator[Person]:
+    """A person; what went wrong for him fails the test."""
+    one = Person()
+    yield one
+    one.close()
+
+
+def phases(run: Run) -> list[str]:
+    return run.phases("edit")
+
+
+def elsewhere(workspace: Path, words: str) -> None:
+    """Say something from another process."""
+    code = f"from flower_mcp import Workbench; holds = Workbench({str(workspace)!r}).holds; {words}"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+def without_next(path: Path) -> None:
+    content = path.read_text(encoding="utf-8")
+    head, _, rest = content.partition("## 下一步 · Next\n")
+    path.write_text(head + "## 下一步 · Next\n\n" + rest[rest.index("## 现场") :], encoding="utf-8")
+
+
+# How long
+
+
+async def test_a_window_that_nobody_uses_lasts_its_seconds_and_no_longer(model: ScriptedModel, workspace: Path) -> None:
+    story(model)
+    times: dict[str, float] = {}
+
+    def clock(_runtime: Runtime, event: Event) -> None:
+        if event.kind in ("edit", "handoff"):
+            times.setdefault(str(event.payload.get("phase")), time.monotonic())
+
+    run = await run_step(workspace, handoff=policy(edit_window=0.6), during=clock)
+    assert run.result.ok, run.result.error
+    assert phases(run) == ["open", "closed"]
+    assert 0.55 <= times["closed"] - times["done"] < 1.1
+    closed = run.of("edit", "closed")[0].payload
+    assert closed == {"phase": "closed", "revision": run.result.generations[0].frozen, "edited": False, "sections": []}
+    opened = run.of("edit", "open")[0].payload
+    assert (opened["path"], opened["seconds"]) == (str(document_path(workspace)), 0.6)
+    assert opened["closes_at"].endswith("Z")
+
+
+async def test_without_a_window_nothing_is_watched_nothing_is_said_and_an_edit_still_counts(
+    model: ScriptedModel, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story(model)
+    monkeypatch.setattr(edits, "watch", None)
+    monkeypatch.setattr(anyio, "sleep", None)
+
+    def edit(_runtime: Runtime, event: Event) -> None:
+        if event.kind == "handoff" and event.payload["phase"] == "done":
+            replace_words(document_path(workspace))
+
+    run = await run_step(workspace, handoff=policy(edit_window=0), during=edit)
+    assert run.result.ok, run.result.error
+    assert phases(run) == ["seen"]
+    assert EDITED in opening_of(model, run.result.session_id).all_text()
+    assert run.result.generations[0].edited
+
+
+async def test_a_save_keeps_the_window_open_until_it_has_been_quiet(
+    model: ScriptedModel, workspace: Path, person: Person
+) -> None:
+    story(model)
+    path = document_path(workspace)
+    saved: list[float] = []
+
+    def saves(path: Path) -> None:
+        def save(word: str) -> Callable[[], None]:
+            def act() -> None:
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(f"{word}\n")
+                saved.append(time.monotonic())
+
+            return act
+
+        person.does(pause(0.5), save("one"), pause(0.5), save("two"))
+
+    closed: list[float] = []
+
+    def during(runtime: Runtime, event: Event) -> None:
+        at_open(saves, workspace)(runtime, event)
+        if event.payload.get("phase") == "closed":
+            closed.append(time.monotonic())
+
+    run = await run_step(workspace, handoff=policy(edit_window=0.8), during=during)
+    assert closed[0] - saved[-1] >= 0.8
+    assert path.read_text(encoding="utf-8").rstrip().endswith("one\ntwo")
+    assert path.read_text(encoding="utf-8") in opening_of(model, run.result.session_id).all_text()
+    assert run.result.generations[0].sections_edited == ("scene",)
+
+
+async def test_the_limit_ends_a_window_in_which_somebody_saves_on_and_on(
+    model: ScriptedModel, workspace: Path, person: Person
+) -> None:
+    story(model)
+
+    def saves(path: Path) -> None:
+        over = time.monotonic() + 1.2
+        person.does(*[pause(0.1), lambda: path.write_text(path.read_text() + "x\n")] * 12, lambda: over)
+
+    began = time.monotonic()
+    run = await run_step(workspace, handoff=policy(edit_window=0.5, edit_limit=1.0), during=at_open(saves, workspace))
+    assert run.result.ok, run.result.error
+    assert time.monotonic() - began < 15
+    assert phases(run)[-1] in ("closed", "late")
+    assert run.result.generations[0].edited
+
+
+async def test_an_open_lease_keeps_the_window_open_until_it_is_given_back(
+    model: ScriptedModel, workspace: Path, person: Person
+) -> None:
+    story(model)
+    holds = Workbench(workspace).holds
+    ends: list[float] = []
+
+    def edits_for_long(path: Path) -> None:
+        def act() -> None:
+            with holds.lease("work"):
+                time.sleep(1.5)
+                replace_words(path)
+            ends.append(time.time())
+
+        person.does(act)
+
+    run = await run_step(workspace, handoff=policy(edit_window=0.3), during=at_open(edits_for_long, workspace))
+    assert EDITED in opening_of(model, run.result.session_id).all_text()
+    assert opening_of(model, run.result.session_id).at > ends[0]
+
+
+# Hold, release, launch now
+
+
+async def test_a_hold_from_another_process_lasts_until_it_is_released_from_another(
+    model: ScriptedModel, workspace: Path, person: Person
+) -> None:
+    story(model)
+    seen: list[dict[str, object]] = []
+    git = ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m"]
+
+    def hold(path: Path) -> None:
+        person.does(
+            lambda: elsewhere(workspace, "holds.hold('work', 'Ann')"),
+            wait(lambda: live(workspace).get("state") == "held"),
+            lambda: seen.append(live(workspace)),
+            pause(0.6),
+            lambda: subprocess.run([*git, "While it was held"], cwd=workspace, check=True),
+            lambda: replace_words(path),
+            lambda: elsewhere(workspace, "assert holds.state('work').by == 'Ann'; assert holds.release('work')"),
+        )
+
+    run = await run_step(workspace, handoff=policy(edit_window=3.0), during=at_open(hold, workspace))
+    assert run.result.ok, run.result.error
+    assert [phase for phase in phases(run) if phase != "seen"] == ["open", "held", "released", "closed"]
+    held = run.of("edit", "held")[0].payload
+    assert (held["by"], held["since"]) == ("Ann", seen[0]["held_since"])
+    assert run.of("edit", "released")[0].payload["as_is"] is False
+    opening = opening_of(model, run.result.session_id)
+    assert EDITED in opening.all_text()
+    assert "While it was held" in str(opening.body)  # a process started ahead would not know the commit
+    assert live(workspace)["held_since"] is None
+    assert not (workspace / ".flower" / "live" / "work.hold").exists()
+
+
+async def test_a_hold_from_before_the_window_counts(model: ScriptedModel, workspace: Path, person: Person) -> None:
+    story(model)
+    holds = Workbench(workspace).holds
+    holds.hold("work", "Ann")
+    person.does(
+        wait(lambda: live(workspace).get("state") == "held"),
+        lambda: replace_words(document_path(workspace)),
+        lambda: holds.release("work"),
+    )
+    run = await run_step(workspace, handoff=policy(edit_window=0))
+    assert run.result.ok, run.result.error
+    assert EDITED in opening_of(model, run.result.session_id).all_text()
+    assert run.result.generations[0].edited
+
+
+@pytest.mark.parametrize("workbench", [True, False])
+async def test_review_holds_at_every_handoff_until_the_runs_own_release(
+    model: ScriptedModel, workspace: Path, workbench: bool
+) -> None:
+    story(model)
+    events: list[Event] = []
+
+    def take(event: Event) -> None:
+        events.append(event)
+
+    async with Runtime(
+        workspace=workspace, run_dir=workspace.parent / "runs", handoff=policy(), workbench=workbench, review=True
+    ) as runtime:
+        from tests.e2e.steps import TASK, spec
+
+        async with anyio.create_task_group() as tasks:
+
+            async def release() -> None:
+                while not any(event.payload.get("phase") == "held" for event in events):
+                    await anyio.sleep(0.01)
+                with anyio.move_on_after(0.5):
+                    while not any(event.payload.get("phase") == "launched" for event in events):
+                        await anyio.sleep(0.01)
+                assert not any(event.payload.get("phase") == "launched" for event in events)
+                runtime.release()
+
+            tasks.start_soon(release)
+            with anyio.fail_after(60):
+                result = await runtime.run(spec(), TASK, on_event=take)
+    assert result.ok, result.error
+    assert len(result.generations) == 2
+
+
+async def test_launch_now_closes_the_window_at_once(model: ScriptedModel, workspace: Path) -> None:
+    story(model)
+
+    def enter(runtime: Runtime, event: Event) -> None:
+        if event.kind == "edit" and event.payload.get("phase") == "open":
+            replace_words(document_path(workspace))
+            runtime.launch_now()
+
+    with anyio.fail_after(30):
+        run = await run_step(workspace, handoff=policy(edit_window=600), during=enter)
+    assert run.result.ok, run.result.error
+    assert EDITED in opening_of(model, run.result.session_id).all_text()
+    assert run.of("edit", "released")[0].payload["as_is"] is True
+
+
+async def test_a_document_that_waits_for_the_next_run_stays_held(
+    model: ScriptedModel, workspace: Path, person: Person
+) -> None:
+    story(model)
+    holds = Workbench(workspace).holds
+
+    def stop(runtime: Runtime, event: Event) -> None:
+        if event.kind == "edit" and event.payload.get("phase") == "held":
+            runtime.stop()
+
+    holds.hold("work", "Ann")
+    first = await run_step(workspace, handoff=policy(edit_window=0.2), during=stop)
+    assert first.result.state == "stopped"
+    assert holds.state("work") is not None
+    person.does(
+        wait(lambda: live(workspace).get("state") == "held" and live(workspace)["row"]["run"] != first.result.run),
+        lambda: replace_words(document_path(workspace)),
+        lambda: holds.release("work"),
+    )
+    second = await run_step(workspace, "")
+    assert second.result.ok, second.result.error
+    assert EDITED in opening_of(model, second.result.session_id).all_text()
+
+
+# Broken documents
+
+Breaker = Callable[[Path], object]
+
+
+def with_conflict(path: Path) -> None:
+    replace_words(path, NEXT, "\n<<<<<<< HEAD\nport a\n=======\nport b\n>>>>>>> other\n")
+
+
+BREAKERS: dict[FaultKind, Breaker] = {
+    FaultKind.INCOMPLETE: without_next,
+    FaultKind.CONFLICT: with_conflict,
+    FaultKind.EMPTY: lambda path: path.write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("kind", [*BREAKERS])
+async def test_at_the_limit_a_broken_document_is_kept_and_the_last_good_one_launched(
+    model: ScriptedModel, workspace: Path, kind: FaultKind
+) -> None:
+    story(model)
+    broken: list[bytes] = []
+
+    def break_it(path: Path) -> None:
+        BREAKERS[kind](path)
+        broken.append(path.read_bytes())
+
+    run = await run_step(
+        workspace, handoff=policy(edit_window=0.3, edit_limit=1.6), during=at_open(break_it, workspace)
+    )
+    assert run.result.ok, run.result.error
+    assert phases(run) == ["open", "broken", "closed"]
+    told = run.of("edit", "broken")[0].payload
+    assert told["path"] == str(document_path(workspace))
+    assert told["faults"][0]["what"]
+    assert told["faults"][0]["line"] is not None
+    opening = opening_of(model, run.result.session_id)
+    assert NEXT in opening.all_text()
+    assert "<<<<<<<" not in opening.all_text()
+    assert NEXT in document_path(workspace).read_text()
+    assert broken[0] in [path.read_bytes() for path in archived(workspace)]
+    assert any("was broken" in error for error in run.result.errors)
+    one = run.result.generations[0]
+    assert (one.launched, one.edited) == (one.frozen, False)
+
+
+async def test_the_last_good_version_may_be_a_persons_own(
+    model: ScriptedModel, workspace: Path, person: Person
+) -> None:
+    story(model)
+
+    def edit_and_break(path: Path) -> None:
+        replace_words(path)
+        person.does(wait(lambda: live(workspace)["document"]["edited"]), lambda: without_next(path))
+
+    run = await run_step(
+        workspace, handoff=policy(edit_window=0.5, edit_limit=2.0), during=at_open(edit_and_break, workspace)
+    )
+    assert run.result.ok, run.result.error
+    assert phases(run) == ["open", "seen", "broken", "closed"]
+    assert EDITED in opening_of(model, run.result.session_id).all_text()
+    assert EDITED in document_path(workspace).read_text(encoding="utf-8")
+    assert run.result.generations[0].sections_edited == ("next",)
+
+
+async def test_a_broken_document_that_is_mended_is_launched(
+    model: ScriptedModel, workspace: Path, person: Person
+) -> None:
+    story(model)
+
+    def break_it(path: Path) -> None:
+        good = path.read_text(encoding="utf-8")
+        without_next(path)
+        person.does(
+            wait(lambda: not live(workspace)["document"]["complete"]),
+            lambda: path.write_text(good.replace(NEXT, EDITED), encoding="utf-8"),
+        )
+
+    run = await run_step(workspace, handoff=policy(edit_window=0.3), during=at_open(break_it, workspace))
+    assert run.result.ok, run.result.error
+    assert phases(run) == ["open", "broken", "seen", "closed"]
+    assert EDITED in opening_of(model, run.result.session_id).all_text()
+    assert run.result.errors == ()
+
+
+async def test_a_broken_document_is_launched_as_it_stands_when_a_person_says_so(
+    model: ScriptedModel, workspace: Path, person: Person
+) -> None:
+    story(model)
+
+    def break_it(path: Path) -> None:
+        with_conflict(path)
+        person.does(
+            wait(lambda: live(workspace)["document"]["edited"]),
+            pause(0.5),
+            lambda: elsewhere(workspace, "assert holds.release('work', as_is=True)"),
+        )
+
+    run = await run_step(workspace, handoff=policy(edit_window=0.2), during=at_open(break_it, workspace))
+    assert run.result.ok, run.result.error
+    assert phases(run) == ["open", "broken", "released", "closed"]
+    assert "<<<<<<< HEAD" in opening_of(model, run.result.session_id).all_text()
+    assert not (workspace / ".flower" / "live" / "work.hold").exists()
+
+
+async def test_a_deleted_document_means_the_frozen_one_at_once(model: ScriptedModel, workspace: Path) -> None:
+    story(model)
+    with anyio.fail_after(30):
+        run = await run_step(
+            workspace, handoff=policy(edit_window=0.8), during=at_open(lambda path: path.unlink(), workspace)
+        )
+    assert run.result.ok, run.result.error
+    assert NEXT in opening_of(model, run.result.session_id).all_text()
+    assert NEXT in document_path(workspace).read_text()
+    assert any("the file is gone" in error for error in run.result.errors)
+
+
+async def test_a_document_that_cannot_be_read_is_waited_for_and_then_the_last_good_one_launched(
+    model: ScriptedModel, workspace: Path
+) -> None:
+    story(model)
+
+    def lead_away(path: Path) -> None:
+        path.rename(path.with_name("mine.md"))
+        path.symlink_to("/etc/hostname")
+
+    run = await run_step(
+        workspace, handoff=policy(edit_window=0.2, edit_limit=1.2), during=at_open(lead_away, workspace)
+    )
+    assert run.result.ok, run.result.error
+    assert phases(run) == ["open", "broken", "closed"]
+    assert NEXT in opening_of(model, run.result.session_id).all_text()
+    assert document_path(workspace).is_symlink()
+
+
+async def test_a_save_in_two_steps_is_one_edit(model: ScriptedModel, workspace: Path, person: Person) -> None:
+    story(model)
+
+    def save(path: Path) -> None:
+        content = path.read_text(encoding="utf-8").replace(NEXT, EDITED).encode()
+
+        def slowly() -> None:
+            with path.open("wb") as file:
+                for part in (content[:200], content[200:500], content[500:]):
+                    time.sleep(0.05)
+                    file.write(part)
+                    file.flush()
+
+        person.does(slowly)
+
+    run = await run_step(workspace, handoff=policy(edit_window=0.5), during=at_open(save, workspace))
+    assert phases(run) == ["open", "seen", "closed"]
+    assert run.of("edit", "seen")[0].payload["sections"] == ["next"]
+    assert EDITED in opening_of(model, run.result.session_id).all_text()
+
+
+# The guarantee
+
+
+async def test_with_the_watcher_dead_the_edit_still_reaches_the_successor(
+    model: ScriptedModel, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story(model)
+
+    async def dead(*_given: object) -> None:
+        return None
+
+    monkeypatch.setattr(edits, "watch", dead)
+    monkeypatch.setattr(edits, "TICK", 1e6)  # nobody looks in between either
+    run = await run_step(workspace, handoff=policy(edit_window=0.5), during=at_open(replace_words, workspace))
+    assert EDITED in opening_of(model, run.result.session_id).all_text()
+    one = run.result.generations[0]
+    assert (one.edited, one.sections_edited) == (True, ("next",))
+    assert one.launched != one.frozen
+
+
+async def test_a_save_between_the_window_and_the_prompt_is_in_the_prompt(model: ScriptedModel, workspace: Path) -> None:
+    story(model, work=2)
+
+    def edit(_runtime: Runtime, event: Event) -> None:
+        if event.payload.get("phase") == "closed":
+            replace_words(document_path(workspace))
+
+    run = await run_step(workspace, handoff=policy(edit_window=0.2), during=edit)
+    assert run.result.ok, run.result.error
+    assert EDITED in opening_of(model, run.result.session_id).all_text()
+    assert phases(run) == ["open", "closed"]
+    one = run.result.generations[0]
+    assert (one.edited, one.sections_edited) == (True, ("next",))
+    assert one.launched == Workbench(workspace).read("work").revision  # type: ignore[union-attr]
+
+
+async def test_the_version_that_an_editor_wrote_over_is_in_the_archive(model: ScriptedModel, workspace: Path) -> None:
+    story(model)
+    frozen: list[bytes] = []
+
+    def edit(path: Path) -> None:
+        frozen.append(path.read_bytes())
+        replace_words(path)
+
+    await run_step(workspace, handoff=policy(edit_window=0.3), during=at_open(edit, workspace))
+    assert frozen[0] in [path.read_bytes() for path in archived(workspace)]
