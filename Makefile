@@ -5,7 +5,8 @@
 
 PYTHON ?= python3
 # `make test PYTEST_ARGS="-x -k texts"` runs what you name, one test after the other.
-PYTEST_ARGS ?= -n auto --dist loadscope
+# Three workers also on two cores: half of the time a test waits for a process.
+PYTEST_ARGS ?= -n 3 --dist loadscope
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,9 +21,10 @@ from flower_mcp.runtime.freezing import _keep
 from flower_mcp.runtime.record import Books
 from flower_mcp.runtime.step import Setting, StepRun
 from flower_mcp.workbench.ledger import Lineage, Manifest
-from tests.e2e.steps import TAKING_OVER, bash, document_path, handing_over
+from tests.e2e.steps import TAKING_OVER, Run, bash, document_path, handing_over
 
 NEXT = "port test_resume next"
+EDITED = "port test_batch FIRST"
 
 
 def story(model: ScriptedModel, *, work: int = 1, seconds: float = 0.0) -> None:
@@ -148,3 +151,21 @@ def freeze(run: StepRun, handoff: Handoff) -> Text:
     run.late.frozen(frozen)
     _keep(run, frozen, WrittenBy.SESSION, None)
     return frozen
+
+
+def phases(run: Run) -> list[str]:
+    """The phases of the edit window, in order."""
+    return run.phases("edit")
+
+
+def elsewhere(workspace: Path, words: str) -> None:
+    """Say something from another process."""
+    code = f"from flower_mcp import Workbench; holds = Workbench({str(workspace)!r}).holds; {words}"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+def without_next(path: Path) -> None:
+    """Take the content of Next out of a document."""
+    content = path.read_text(encoding="utf-8")
+    head, _, rest = content.partition("## 下一步 · Next\n")
+    path.write_text(head + "## 下一步 · Next\n\n" + rest[rest.index("## 现场") :], encoding="utf-8")
