@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from flower_mcp.cli.options import Count, Folder, run_dir_option, workspace_option
-from flower_mcp.server.clients import Client
+
+CLIENTS = ("claude-code", "claude-desktop", "inspector")  # server/clients.py has them; importing that costs a --help
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _STEP_VARIABLE = "FLOWER_STEP"
@@ -125,7 +126,7 @@ def diff(given: tuple[str, ...], workspace: str, run_dir: str) -> int:
 
 
 @_command("flower config claude-code", "flower config claude-desktop -w ~/project")
-@click.argument("client", type=click.Choice([client.value for client in Client]), metavar="CLIENT")
+@click.argument("client", type=click.Choice(CLIENTS), metavar="CLIENT")
 @click.option(
     "-w",
     "--workspace",

@@ -13,12 +13,15 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from flower_mcp.core.errors import Usage
-from flower_mcp.core.policy import PERMISSION_MODES, AgentSpec, HandoffPolicy, default_headroom
+from flower_mcp.core.modes import PERMISSION_MODES
+
+if TYPE_CHECKING:
+    from flower_mcp.core.policy import AgentSpec, HandoffPolicy
 
 WORKSPACE, RUN_DIR, STEP = ".", "runs", "work"
 OWN_TOOLS = ("mcp__flower",)  # all of our own server: nobody may be there to allow a handoff
@@ -131,6 +134,8 @@ class RunOptions:
 
     def policy(self) -> HandoffPolicy:
         """When sessions hand off. Raises Usage for options that exclude each other."""
+        from flower_mcp.core.policy import FixedLine, HandoffPolicy
+
         values: dict[str, Any] = {
             "enabled": not self.no_handoff,
             "window": self.window,
@@ -150,6 +155,8 @@ class RunOptions:
 
     def spec(self) -> AgentSpec:
         """Which Claude runs the step. Raises Usage."""
+        from flower_mcp.core.policy import AgentSpec
+
         return AgentSpec(
             name=self.step,
             model=self.model,
@@ -179,32 +186,6 @@ class RunOptions:
                 kept="Nothing was started.",
                 next="Work as another user, or set IS_SANDBOX=1 where this machine is a sandbox.",
             )
-
-
-@dataclass(frozen=True)
-class FixedLine(HandoffPolicy):
-    """A policy whose handoff line stays at `line` tokens while the window becomes known.
-
-    A window that is not above the line gets the headroom that it would have without it.
-    """
-
-    line: int = 0
-
-    def with_window(self, window: int) -> HandoffPolicy:
-        """The same line in another window."""
-        new = FixedLine(
-            enabled=self.enabled,
-            window=window,
-            headroom=window - self.line if window > self.line else default_headroom(window),
-            max_generations=self.max_generations,
-            write_timeout=self.write_timeout,
-            drain_timeout=self.drain_timeout,
-            edit_window=self.edit_window,
-            edit_limit=self.edit_limit,
-            line=self.line,
-        )
-        object.__setattr__(new, "window_given", self.window_given)
-        return new
 
 
 def refuse_windows() -> None:

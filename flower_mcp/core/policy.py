@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeGuard
 
 from flower_mcp.core.errors import Usage
+from flower_mcp.core.modes import PERMISSION_MODES
 
 DEFAULT_WINDOW = 1_000_000  # tokens; the seed's default for a model whose name says nothing
 AT_FLOOR = 10_000  # tokens; below this not even the handoff can be written (seed)
@@ -147,6 +148,32 @@ class HandoffPolicy:
         return None
 
 
+@dataclass(frozen=True)
+class FixedLine(HandoffPolicy):
+    """A policy whose handoff line stays at `line` tokens while the window becomes known.
+
+    A window that is not above the line gets the headroom that it would have without it.
+    """
+
+    line: int = 0
+
+    def with_window(self, window: int) -> HandoffPolicy:
+        """The same line in another window."""
+        new = FixedLine(
+            enabled=self.enabled,
+            window=window,
+            headroom=window - self.line if window > self.line else default_headroom(window),
+            max_generations=self.max_generations,
+            write_timeout=self.write_timeout,
+            drain_timeout=self.drain_timeout,
+            edit_window=self.edit_window,
+            edit_limit=self.edit_limit,
+            line=self.line,
+        )
+        object.__setattr__(new, "window_given", self.window_given)
+        return new
+
+
 @dataclass(frozen=True, slots=True)
 class CompactPolicy:
     """Whether the CLI may compact by itself. `no_summary`: never (DISABLE_AUTO_COMPACT); `auto`: as it likes."""
@@ -183,8 +210,6 @@ class RetryPolicy:
 
 
 LONGEST_NAME = 1_000  # characters of a step's name; it travels in a variable of the CLI's environment
-
-PERMISSION_MODES = ("default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ import pytest
 from flower_mcp import __version__
 from flower_mcp.cli import config
 from flower_mcp.cli.config import server_program
+from flower_mcp.cli.document_commands import CLIENTS
+from flower_mcp.server.clients import Client
 from tests.cli.processes import flower
 
 
@@ -97,3 +99,7 @@ def test_the_script_of_this_install_comes_first(monkeypatch: pytest.MonkeyPatch,
     script.chmod(0o755)
 
     assert server_program() == (script, ())
+
+
+def test_the_command_knows_the_clients_of_the_server() -> None:
+    assert list(CLIENTS) == [client.value for client in Client]
