@@ -148,7 +148,7 @@ class HandoffPolicy:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FixedLine(HandoffPolicy):
     """A policy whose handoff line stays at `line` tokens while the window becomes known.
 
