@@ -226,11 +226,12 @@ def test_a_terminals_interrupt_reaches_neither_keeper_nor_cli(stage: Stage) -> N
     stage.pid("supervisor"), stage.pid("cli")
     os.write(ours, b"\x03")
     until((stage.place / "interrupted").exists)
-    os.close(ours)
-    os.close(theirs)
     pids = [stage.pid(name) for name in ("supervisor", "keeper", "cli", "cli-plain")]
     assert all(map(alive, pids))
     assert len({os.getsid(pid) for pid in pids}) == 4
+    # Not earlier: a terminal that closes hangs up on the supervisor.
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_retired_leaves_what_was_detached_and_the_step_ends_it(stage: Stage) -> None:
