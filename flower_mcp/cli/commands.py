@@ -14,7 +14,8 @@ from typing import Any
 import click
 
 from flower_mcp import __version__
-from flower_mcp.cli.document_commands import COMMANDS, SETTINGS
+from flower_mcp.cli import document_commands, step_commands
+from flower_mcp.cli.document_commands import SETTINGS
 from flower_mcp.cli.options import Folder, RunOptions, run_options
 from flower_mcp.cli.output import complain
 from flower_mcp.core.errors import FlowerError, OurError
@@ -101,7 +102,7 @@ def demo(keep: str | None, as_json: bool) -> int:
     return demo_command(keep, as_json=as_json)
 
 
-for command in COMMANDS:
+for command in (*step_commands.COMMANDS, *document_commands.COMMANDS):
     flower.add_command(command)
 
 

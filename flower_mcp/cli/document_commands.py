@@ -18,17 +18,17 @@ CLIENTS = ("claude-code", "claude-desktop", "inspector")  # server/clients.py ha
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _STEP_VARIABLE = "FLOWER_STEP"
 
-_step = click.argument("step", required=False, metavar="[STEP]", envvar=_STEP_VARIABLE)
+step_argument = click.argument("step", required=False, metavar="[STEP]", envvar=_STEP_VARIABLE)
 
 
-def _command(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+def command(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:
     """A command with its examples. STEP may be left out where there is only one; FLOWER_STEP names it too."""
     lines = "".join(f"\n  {example}" for example in examples)
     return click.command(context_settings=SETTINGS, epilog=f"\b\nExamples:{lines}")
 
 
-@_command("flower hold", "flower hold docs")
-@_step
+@command("flower hold", "flower hold docs")
+@step_argument
 @workspace_option
 def hold(step: str | None, workspace: str) -> int:
     """Let the step's next session wait.
@@ -41,8 +41,8 @@ def hold(step: str | None, workspace: str) -> int:
     return hold_command(step, workspace)
 
 
-@_command("flower release", "flower release docs --as-is")
-@_step
+@command("flower release", "flower release docs --as-is")
+@step_argument
 @click.option("--as-is", is_flag=True, envvar="FLOWER_AS_IS", help="Even if the document is broken.")
 @workspace_option
 def release(step: str | None, *, as_is: bool, workspace: str) -> int:
@@ -56,8 +56,8 @@ def release(step: str | None, *, as_is: bool, workspace: str) -> int:
     return release_command(step, workspace, as_is=as_is)
 
 
-@_command("flower edit", "EDITOR='code --wait' flower edit docs")
-@_step
+@command("flower edit", "EDITOR='code --wait' flower edit docs")
+@step_argument
 @workspace_option
 def edit(step: str | None, workspace: str) -> int:
     """Open the step's document in your editor.
@@ -70,8 +70,8 @@ def edit(step: str | None, workspace: str) -> int:
     return edit_command(step, workspace)
 
 
-@_command("flower show", "flower show docs --generation 2")
-@_step
+@command("flower show", "flower show docs --generation 2")
+@step_argument
 @click.option(
     "--generation",
     type=Count(),
@@ -91,8 +91,8 @@ def show(step: str | None, generation: int | None, workspace: str, run_dir: str)
     return show_command(step, generation, workspace, run_dir)
 
 
-@_command("flower history", "flower history docs")
-@_step
+@command("flower history", "flower history docs")
+@step_argument
 @workspace_option
 @run_dir_option
 def history(step: str | None, workspace: str, run_dir: str) -> int:
@@ -105,7 +105,7 @@ def history(step: str | None, workspace: str, run_dir: str) -> int:
     return history_command(step, workspace, run_dir)
 
 
-@_command(
+@command(
     "flower diff                  what you changed since the session left it",
     "flower diff g1 g2            two generations",
     "flower diff docs 3 5         two versions of `flower history docs`",
@@ -125,7 +125,7 @@ def diff(given: tuple[str, ...], workspace: str, run_dir: str) -> int:
     return diff_command(given, os.environ.get(_STEP_VARIABLE), workspace, run_dir)
 
 
-@_command("flower config claude-code", "flower config claude-desktop -w ~/project")
+@command("flower config claude-code", "flower config claude-desktop -w ~/project")
 @click.argument("client", type=click.Choice(CLIENTS), metavar="CLIENT")
 @click.option(
     "-w",

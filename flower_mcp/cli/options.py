@@ -44,15 +44,18 @@ class Tokens(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
 
 
 class Count(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
-    """A whole number above 0."""
+    """A whole number of at least `least`."""
 
     name = "number"
+
+    def __init__(self, least: int = 1) -> None:
+        self._least = least
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number; fails for anything else."""
         text = str(value).strip()
-        if not (text.isascii() and text.isdigit()) or int(text) == 0:
-            self.fail(f"{value!r} is not a whole number above 0.", param, ctx)
+        if not (text.isascii() and text.isdigit()) or int(text) < self._least:
+            self.fail(f"{value!r} is not a whole number {'above 0' if self._least else 'of 0 or more'}.", param, ctx)
         return int(text)
 
 

@@ -50,6 +50,14 @@ class Stream:
         except (OSError, ValueError):
             return False
 
+    def takes(self, text: str) -> bool:
+        """Whether the stream's encoding has all characters of the text."""
+        try:
+            text.encode(getattr(self._file, "encoding", None) or "ascii")
+        except (LookupError, UnicodeEncodeError):
+            return False
+        return True
+
     def write(self, line: str, *, end: str = "\n") -> None:
         """Write a line at once."""
         if self._file is None:
@@ -84,6 +92,10 @@ class Output:
     def is_live(self) -> bool:
         """Whether it goes to a terminal on which a line can be written over."""
         return self.is_terminal and os.environ.get("TERM", "dumb") != "dumb"
+
+    def takes(self, text: str) -> bool:
+        """Whether text for people can be shown as it is, in this locale."""
+        return self._people.takes(text)
 
     def line(self, text: str, *, end: str = "\n", colour: str = "") -> None:
         """Write text for people, cleaned. `colour`: the numbers of an SGR sequence, for a terminal that wants any."""

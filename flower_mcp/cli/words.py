@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from flower_mcp.cli import words_steps
+
 
 class Language(StrEnum):
     """The languages that there are texts in."""
@@ -216,4 +218,5 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "文件夹已删除;要留着:flower demo --keep DIR",
     ),
     "kept": ("the folder is kept: {folder}", "文件夹留着:{folder}"),
+    **words_steps.TEXTS,
 }
