@@ -168,7 +168,7 @@ def _which(words: Words, facts: Facts, payload: Mapping[str, Any], generation: i
 
 
 def _model(words: Words, facts: Facts, payload: Mapping[str, Any]) -> str:
-    window, at = int(payload.get("window") or 0), int(payload.get("at") or 0)
+    window, at = int(payload.get("window") or 0), int(payload.get("handoff_at") or 0)
     source = str(payload.get("window_source") or WindowSource.GUESSED)
     line = words("hands off", at=used_text(at)) if facts.handoff else words("no handoff")
     text = words(

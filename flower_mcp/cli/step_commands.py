@@ -71,5 +71,23 @@ def clean(*, days: float, keep: int, dry_run: bool, yes: bool, workspace: str) -
     return clean_command(workspace, days=days, keep=keep, yes=yes, dry_run=dry_run)
 
 
+@command("flower chart -o context.svg", "flower chart docs -o context.png -w ../site")
+@step_argument
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), required=True, metavar="FILE", envvar="FLOWER_OUTPUT",
+    help="Where to draw: a file that ends in .svg or .png.",
+)  # fmt: skip
+@workspace_option
+def chart(step: str | None, output: str, workspace: str) -> int:
+    """Draw the step's context over time.
+
+    With its lines, its sessions and its handoffs. Needs the extra part: pip install 'flower-mcp[chart]'. STEP (or
+    FLOWER_STEP) may be left out where there is only one.
+    """
+    from flower_mcp.cli.chart import chart_command
+
+    return chart_command(step, output, workspace)
+
+
 list_.name = "list"
-COMMANDS: tuple[click.Command, ...] = (status, list_, clean)
+COMMANDS: tuple[click.Command, ...] = (status, list_, chart, clean)

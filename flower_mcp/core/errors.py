@@ -122,5 +122,15 @@ class RunPartMissing(CallersError):
         )
 
 
+class ChartPartMissing(CallersError):
+    """The extra `chart` is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The part that draws charts is not installed.",
+            next="Install it: pip install 'flower-mcp[chart]'",
+        )
+
+
 class OurError(FlowerError):
     """A mistake in flower-mcp itself, an illegal move for example. Worth a bug report."""

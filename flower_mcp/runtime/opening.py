@@ -181,7 +181,7 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
         phase=phase,
         window=run.policy.window,
         window_source=str(run.source),
-        at=run.policy.at,
+        handoff_at=run.policy.at,
         model=session.model or run.spec.model,
         context=context,
     )

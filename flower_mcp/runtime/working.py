@@ -170,7 +170,7 @@ def measured(run: StepRun, meter: Meter) -> None:
     run.made_progress()
     run.record.generation(context=meter.context)
     run.record.change(context=meter.context)
-    run.record.event(Kind.CONTEXT, "", context=meter.context, window=run.policy.window, at=run.policy.at)
+    run.record.event(Kind.CONTEXT, "", context=meter.context, window=run.policy.window, handoff_at=run.policy.at)
     if run.policy.enabled and meter.watermark(run.policy) is not Watermark.BELOW:
         say_near(run, meter.context)
 

@@ -41,7 +41,7 @@ def begun(words: Words = ENGLISH, facts: Facts | None = None, **payload: Any) ->
         "phase": "started",
         "window": 200_000,
         "window_source": "reported",
-        "at": 150_000,
+        "handoff_at": 150_000,
         "model": "m",
         **payload,
     }
@@ -147,12 +147,12 @@ def test_what_happens_to_a_document_is_drawn(payload: dict[str, Any], facts: Edi
 @pytest.mark.parametrize(
     ("payload", "facts", "expected"),
     [
-        ({"at": 950_000, "window": 1_000_000}, {}, "hands off at 950.0K; earlier is cheaper: --at 200000"),
-        ({"at": 300_000, "window": 350_000}, {}, "hands off at 300.0K"),
-        ({"at": 150_000}, {"line": 300_000}, "; --at 300000 is not below the window, so it does not count"),
-        ({"at": 950_000}, {"handoff": False}, "no handoff: the CLI compacts as it likes"),
+        ({"handoff_at": 950_000, "window": 1_000_000}, {}, "hands off at 950.0K; earlier is cheaper: --at 200000"),
+        ({"handoff_at": 300_000, "window": 350_000}, {}, "hands off at 300.0K"),
+        ({"handoff_at": 150_000}, {"line": 300_000}, "; --at 300000 is not below the window, so it does not count"),
+        ({"handoff_at": 950_000}, {"handoff": False}, "no handoff: the CLI compacts as it likes"),
         ({"window_source": "guessed"}, {}, "window 200K (guessed from the name), hands off at 150.0K"),
-        ({"model": None, "at": 9}, {}, "Claude Code's choice, window 200K (reported by the CLI), hands off at 0.0K"),
+        ({"model": None, "handoff_at": 9}, {}, "Code's choice, window 200K (reported by the CLI), hands off at 0.0K"),
     ],
 )  # fmt: skip
 def test_the_second_line_tells_the_model_and_the_line(

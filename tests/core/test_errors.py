@@ -8,6 +8,7 @@ from flower_mcp.core import errors
 from flower_mcp.core.errors import (
     Busy,
     CallersError,
+    ChartPartMissing,
     CliMissing,
     Conflict,
     FilesError,
@@ -26,6 +27,7 @@ RAISED: list[tuple[FlowerError, type[FlowerError], int]] = [
     (Busy("work", "pid 7 on host"), CallersError, 3),
     (NothingThere("no document"), CallersError, 5),
     (RunPartMissing("rich"), CallersError, 2),
+    (ChartPartMissing(), CallersError, 2),
     (Conflict("work", "0123456789ab", "ba9876543210"), FilesError, 1),
     (LockTimeout("held"), FilesError, 1),
     (NoCredentials("Not logged in."), WorldsError, 4),
@@ -68,6 +70,7 @@ def test_an_error_reads_as_what_happened_what_was_kept_and_what_to_do_next() -> 
         (NoCredentials("Not logged in."), ["ANTHROPIC_API_KEY", "/login", "ANTHROPIC_BASE_URL", "flower demo"]),
         (CliMissing(), ["pip install 'flower-mcp[run]'"]),
         (RunPartMissing("rich"), ["rich", "pip install 'flower-mcp[run]'"]),
+        (ChartPartMissing(), ["pip install 'flower-mcp[chart]'"]),
     ],
     ids=lambda value: type(value).__name__,
 )
