@@ -14,14 +14,16 @@ from typing import Any
 import click
 
 from flower_mcp import __version__
-from flower_mcp.cli import document_commands, step_commands
+from flower_mcp.cli import document_commands, settings, step_commands
 from flower_mcp.cli.document_commands import SETTINGS
 from flower_mcp.cli.options import Folder, RunOptions, run_options
 from flower_mcp.cli.output import complain
 from flower_mcp.core.errors import FlowerError, OurError
 
 _SHORT = "flower.short"  # in click's meta: the command line had no `run` in it
-_OWN_OPTIONS = ("-h", "--help", "--version")
+SHELLS = ("bash", "zsh")
+_HELP = ("-h", "--help")
+_OWN_OPTIONS = (*_HELP, "--version")
 
 
 class Flower(click.Group):
@@ -29,10 +31,19 @@ class Flower(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `run` in front unless the arguments begin with a command or an option of the group."""
+        if ctx.resilient_parsing and not args:
+            return super().parse_args(ctx, args)  # a completion of the first word: a command may come
         if not args or (args[0] not in self.commands and args[0] not in _OWN_OPTIONS):
             ctx.meta[_SHORT] = True
             args = ["run", *args]
+        if args and args[0] in self.commands and not set(_HELP) & set(args):  # help needs no file, and is to be quick
+            ctx.default_map = settings.defaults_of(settings.user_file(os.environ), self.commands)
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[click.shell_completion.CompletionItem]:
+        """The commands, and the options of `run`, whose name may be left out."""
+        run = self.commands["run"].shell_complete(ctx, incomplete) if incomplete.startswith("-") else []
+        return [*super().shell_complete(ctx, incomplete), *run]
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Both forms."""
@@ -55,7 +66,8 @@ class Flower(click.Group):
     "  flower - < task.md                the task from stdin\n"
     "  flower demo                       a whole handoff, no account needed\n"
     "\n"
-    "Every option can be given as a variable: --edit-window as FLOWER_EDIT_WINDOW.",
+    "Every option can be given as a variable, --edit-window as FLOWER_EDIT_WINDOW, or in a config\n"
+    "file of yours, as edit-window = 10 (docs/configuration.md).",
 )
 @click.version_option(__version__, "--version", prog_name="flower", message="%(prog)s %(version)s")
 def flower() -> None:
@@ -82,8 +94,9 @@ def run(ctx: click.Context, /, task: tuple[str, ...], **given: Any) -> int:
     """Run a step until it is done. Without a TASK, go on with what it has left; `-` reads the task from stdin."""
     from flower_mcp.cli.run import run_command
 
+    options, by_workspace = settings.in_workspace(settings.without_weaker(RunOptions(**given), ctx), ctx)
     short = bool(ctx.meta.get(_SHORT))
-    return run_command(RunOptions(**given), task, short=short, commands=tuple(flower.commands))
+    return run_command(options, task, short=short, commands=tuple(flower.commands), by_workspace=by_workspace)
 
 
 @flower.command(
@@ -100,6 +113,21 @@ def demo(keep: str | None, as_json: bool) -> int:
     from flower_mcp.cli.demo import demo_command
 
     return demo_command(keep, as_json=as_json)
+
+
+@flower.command(
+    context_settings=SETTINGS,
+    epilog="\b\nExamples:\n  flower completion bash >> ~/.bashrc\n  flower completion zsh >> ~/.zshrc",
+)
+@click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
+def completion(shell: str) -> int:
+    """Print what makes a shell complete flower's commands, options and steps.
+
+    SHELL is bash or zsh.
+    """
+    from flower_mcp.cli.completion import completion_command
+
+    return completion_command(shell, flower)
 
 
 for command in (*step_commands.COMMANDS, *document_commands.COMMANDS):
@@ -148,4 +176,6 @@ def _of_click(error: click.ClickException) -> str:
         source = context.get_parameter_source(error.param.name or "")
         if source is click.core.ParameterSource.ENVIRONMENT:
             return f"The variable {error.param.envvar} cannot be used: {error.message}"
+        if source is click.core.ParameterSource.DEFAULT_MAP:
+            return f"{settings.user_file(os.environ)} cannot be used: {error.param.opts[-1]}: {error.message}"
     return error.format_message()

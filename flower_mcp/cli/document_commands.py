@@ -18,7 +18,15 @@ CLIENTS = ("claude-code", "claude-desktop", "inspector")  # server/clients.py ha
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _STEP_VARIABLE = "FLOWER_STEP"
 
-step_argument = click.argument("step", required=False, metavar="[STEP]", envvar=_STEP_VARIABLE)
+
+def _steps(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The names of the workspace's steps, for a shell that completes one."""
+    from flower_mcp.cli.completion import steps_like
+
+    return steps_like(str(ctx.params.get("workspace") or "."), incomplete)
+
+
+step_argument = click.argument("step", required=False, metavar="[STEP]", envvar=_STEP_VARIABLE, shell_complete=_steps)
 
 
 def command(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:

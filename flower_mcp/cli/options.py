@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flower_mcp.core.errors import Usage
-from flower_mcp.core.modes import PERMISSION_MODES
+from flower_mcp.core.modes import EFFORTS, PERMISSION_MODES
 
 if TYPE_CHECKING:
     from flower_mcp.core.policy import AgentSpec, HandoffPolicy
@@ -102,7 +102,9 @@ class Arguments(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes n
     name = "command"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """The words; fails for none, and for quotes that do not end."""
+        """The words; fails for none, and for quotes that do not end. A config file may give a list of words."""
+        if isinstance(value, list | tuple) and value and all(isinstance(word, str) for word in value):
+            return tuple(value)
         try:
             words = tuple(shlex.split(str(value)))
         except ValueError as error:
@@ -125,6 +127,7 @@ class RunOptions:
     max_generations: int = 8
     no_handoff: bool = False
     model: str | None = None
+    effort: str | None = None
     permission_mode: str = "default"
     budget: float | None = None
     max_turns: int | None = None
@@ -133,6 +136,7 @@ class RunOptions:
     notify: tuple[str, ...] | None = None
     new: bool = False
     as_json: bool = False
+    plain: bool = False
     verbose: bool = False
 
     def policy(self) -> HandoffPolicy:
@@ -163,6 +167,7 @@ class RunOptions:
         return AgentSpec(
             name=self.step,
             model=self.model,
+            effort=self.effort,
             permission_mode=self.permission_mode,
             allowed_tools=OWN_TOOLS,
             max_turns=self.max_turns,
@@ -232,6 +237,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
                  help="Run this, the event as JSON on its stdin, when the step is held, asks for a permission, or is "
                       "over.  [default: the terminal's bell]"),
     click.option("--model", metavar="NAME", envvar="FLOWER_MODEL", help="The model.  [default: Claude Code's choice]"),
+    click.option("--effort", type=click.Choice(EFFORTS), metavar="LEVEL", envvar="FLOWER_EFFORT",
+                 help=f"How hard the model thinks: {', '.join(EFFORTS)}.  [default: Claude Code's choice]"),
     click.option("--permission-mode", type=click.Choice(PERMISSION_MODES), metavar="MODE", default="default",
                  show_default=True, envvar="FLOWER_PERMISSION_MODE", help=f"One of {', '.join(PERMISSION_MODES)}."),
     click.option("--budget", type=Amount("USD", above=True), metavar="USD", envvar="FLOWER_BUDGET",
@@ -242,6 +249,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
                  help="Start afresh; what the step had goes to the archive."),
     click.option("--json", "as_json", is_flag=True, envvar="FLOWER_JSON",
                  help="One JSON object a line on stdout, the result last; text goes to stderr."),
+    click.option("--plain", is_flag=True, envvar="FLOWER_PLAIN",
+                 help="Lines alone, without colours and without anything that moves; NO_COLOR does the same."),
     click.option("-v", "--verbose", is_flag=True, envvar="FLOWER_VERBOSE",
                  help="Say which endpoint, model, window and token are used, and show the context."),
 )  # fmt: skip

@@ -72,11 +72,14 @@ class Stream:
 class Output:
     """The two streams of a command. With `as_json`, text for people goes to stderr and JSON to stdout.
 
+    `plain`, or the variable NO_COLOR: lines alone, without control codes, on a terminal too.
+
     On a terminal the last line may be a status, which the next line writes over.
     """
 
-    def __init__(self, *, as_json: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, plain: bool = False) -> None:
         self.as_json = as_json
+        self._plain = plain or bool(os.environ.get("NO_COLOR"))
         self._programs = Stream(sys.stdout)
         self._people = Stream(sys.stderr if as_json else sys.stdout)
         self._status = ""  # what is shown of it
@@ -91,7 +94,7 @@ class Output:
     @property
     def is_live(self) -> bool:
         """Whether it goes to a terminal on which a line can be written over."""
-        return self.is_terminal and os.environ.get("TERM", "dumb") != "dumb"
+        return self.is_terminal and not self._plain and os.environ.get("TERM", "dumb") != "dumb"
 
     def takes(self, text: str) -> bool:
         """Whether text for people can be shown as it is, in this locale."""
@@ -100,7 +103,7 @@ class Output:
     def line(self, text: str, *, end: str = "\n", colour: str = "") -> None:
         """Write text for people, cleaned. `colour`: the numbers of an SGR sequence, for a terminal that wants any."""
         shown = clean(text)
-        if colour and self.is_live and not os.environ.get("NO_COLOR"):
+        if colour and self.is_live:
             shown = f"\x1b[{colour}m{shown}\x1b[0m"
         self._put(shown + end)
 

@@ -64,15 +64,25 @@ class Outcome:
     exit_code: int
 
 
-def run_command(options: RunOptions, words_given: Sequence[str], *, short: bool, commands: Sequence[str]) -> int:
-    """Run the step that the options name; the exit code. Raises FlowerError for what cannot be started."""
+def run_command(
+    options: RunOptions,
+    words_given: Sequence[str],
+    *,
+    short: bool,
+    commands: Sequence[str],
+    by_workspace: Sequence[str] = (),
+) -> int:
+    """Run the step that the options name; the exit code. Raises FlowerError for what cannot be started.
+
+    `by_workspace` names the options that the workspace's own config file has set.
+    """
     from flower_mcp.workbench.json_files import masked
 
     refuse_windows()
     policy, spec = options.policy(), options.spec()
     options.check_user(os.environ)
     task = task_from(words_given, short=short, commands=commands)
-    output, words = Output(as_json=options.as_json), Words(language(os.environ))
+    output, words = Output(as_json=options.as_json, plain=options.plain), Words(language(os.environ))
     runtime_class = load_runtime()
     keys = read_keys() if is_terminal(as_json=options.as_json) else None
     terminal = _terminal(output, words, keys) if keys else None
@@ -85,6 +95,8 @@ def run_command(options: RunOptions, words_given: Sequence[str], *, short: bool,
         review=options.review,
     )
     prompt = _prompt(runtime, options, task, output, words)
+    if by_workspace:
+        output.line(words("by workspace", names=", ".join(by_workspace)))
     if options.verbose:
         from flower_mcp.cli.account import account_lines
 

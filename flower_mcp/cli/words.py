@@ -76,6 +76,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "预算 {budget};交接文档 {document};停:Ctrl-C,接着做:{go_on}",
     ),
     "no budget": ("none", "不限"),
+    "by workspace": (".flower.toml of this workspace sets {names}", "这个工作区的 .flower.toml 设定了 {names}"),
     # -v
     "endpoint": ("endpoint  {endpoint}", "端点  {endpoint}"),
     "verbose model": ("model     {model}", "模型  {model}"),

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeGuard
 
 from flower_mcp.core.errors import Usage
-from flower_mcp.core.modes import PERMISSION_MODES
+from flower_mcp.core.modes import EFFORTS, PERMISSION_MODES
 
 DEFAULT_WINDOW = 1_000_000  # tokens; the seed's default for a model whose name says nothing
 AT_FLOOR = 10_000  # tokens; below this not even the handoff can be written (seed)
@@ -243,6 +243,8 @@ class AgentSpec:
         if self.permission_mode not in PERMISSION_MODES:
             known = ", ".join(PERMISSION_MODES)
             raise Usage(f"permission_mode must be one of {known}, not {self.permission_mode!r}.")
+        if self.effort is not None and self.effort not in EFFORTS:
+            raise Usage(f"effort must be one of {', '.join(EFFORTS)}, not {self.effort!r}.")
         if self.max_turns is not None:
             _tokens("max_turns", self.max_turns, positive=True)
         if self.max_budget_usd is not None and not _seconds("max_budget_usd", self.max_budget_usd) > 0:
