@@ -5,12 +5,14 @@ Other people's format: whatever does not fit is passed over. The shapes were see
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flower_mcp.core.meter import Usage
 
 SYNTHETIC = "<synthetic>"
+
+_KEPT = frozenset({"user", "assistant", "attachment", "system", "queue-operation"})
 
 
 def context_of(lines_from_the_end: Iterable[Mapping[str, Any]]) -> int | None:
@@ -32,3 +34,65 @@ def context_of(lines_from_the_end: Iterable[Mapping[str, Any]]) -> int | None:
         if context:
             return context
     return None
+
+
+def after(lines: Iterable[object], uuid: str) -> list[Mapping[str, Any]]:
+    """The lines behind the one with that uuid, oldest first, as far as they belong to the branch that lives.
+
+    The branch of the last message counts; results of its tool calls belong to it, wherever they hang. Lines without a
+    uuid stay when they tell of tasks. An unknown uuid: nothing.
+    """
+    behind: list[Mapping[str, Any]] = []
+    found = False
+    for line in lines:
+        if not isinstance(line, Mapping):
+            continue
+        if found and text_of(line.get("type")) in _KEPT:
+            behind.append(line)
+        found = found or line.get("uuid") == uuid
+    alive = _living(behind)
+    return [line for line in behind if _uuid(line) in alive or line.get("type") == "queue-operation"]
+
+
+def _living(lines: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The uuids of the branch that ends with the last message of the main thread."""
+    known = {uuid: line for line in lines if (uuid := _uuid(line)) and not line.get("isSidechain")}
+    alive: set[str] = set()
+    messages: set[str] = set()
+    uuid = next(reversed(known), "")
+    while uuid in known and uuid not in alive:
+        alive.add(uuid)
+        message = object_of(known[uuid].get("message")).get("id")
+        messages |= {message} if isinstance(message, str) else set()
+        uuid = text_of(known[uuid].get("parentUuid"))
+    for uuid, line in known.items():  # parallel calls and their results hang beside the branch
+        message = object_of(line.get("message")).get("id")
+        if (isinstance(message, str) and message in messages) or text_of(line.get("sourceToolAssistantUUID")) in alive:
+            alive.add(uuid)
+    return alive
+
+
+def _uuid(line: Mapping[str, Any]) -> str:
+    return text_of(line.get("uuid"))
+
+
+def words_of(content: object) -> str:
+    """The text of a message's or a result's content."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(text_of(block.get("text")) for block in blocks_of(content) if block.get("type") == "text")
+
+
+def blocks_of(content: object) -> list[Mapping[str, Any]]:
+    """The objects in a list; nothing of what is no list."""
+    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+
+
+def object_of(value: object) -> Mapping[str, Any]:
+    """An object as it is, empty for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def text_of(value: object) -> str:
+    """A text as it is, "" for anything else."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,207 @@
+"""Edits of files, and which of them were taken back: by the reverse edit, an earlier text, or git.
+
+It must not know transcripts or disks: calls come in as values. Writers of handoffs leave such edits out, though each
+was an attempt that did not hold. What can hurt: texts are compared by digests, so nothing of a file is kept; what a
+command or a person did to a file between two edits is not seen, and then only the reverse edit tells; an edit that was
+made again afterwards holds, and is not reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any
+
+from flower_mcp.core.transcript import text_of
+
+CHANGERS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
+ABSENT = b"absent"  # stands for the text of a file that is not there
+LONGEST_SHOWN = 400  # characters
+
+_SEPARATORS = re.compile(r"\|\|?|&&?|;|\n")
+_RESTORERS = ("checkout", "restore", "reset")
+_MOST_PARTS = 50  # of one command
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a call made of a file. Texts are told by their digests, None where the transcript does not hold them."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    old: bytes = b""
+    new: bytes = b""
+    shown: str = ""  # the start of what was put in
+
+    @property
+    def key(self) -> tuple[bytes, bytes]:
+        """What tells this change of a file from others."""
+        return (self.old, self.new) if self.old or self.new else (b"", self.after or b"")
+
+
+class How(StrEnum):
+    """How an edit was taken back."""
+
+    EDITED = "edited back"
+    WRITTEN = "written back to its earlier text"
+    RESTORED = "restored by git"
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A change that does not hold any more, and how it was taken back."""
+
+    change: Change
+    how: How
+
+
+def change_of(tool: str, path: str, given: Mapping[str, Any], answer: Mapping[str, Any]) -> Change:
+    """What a call that went well made of a file: `given` is its input, `answer` the CLI's own record of the result.
+
+    The record has the file's text before the call, and the strings as the CLI really matched them.
+    """
+    original = answer.get("originalFile")
+    before = _digest(original) if isinstance(original, str) else None
+    if tool == "Write":
+        content = given.get("content")
+        before = ABSENT if answer.get("type") == "create" else before
+        after = _digest(content) if isinstance(content, str) else None
+        return Change(path, before, after, shown=text_of(content)[:LONGEST_SHOWN])
+    old, new = answer.get("oldString", given.get("old_string")), answer.get("newString", given.get("new_string"))
+    if tool != "Edit" or not isinstance(old, str) or not isinstance(new, str):
+        return Change(path, before, None)
+    after = None
+    if isinstance(original, str) and old:
+        after = _digest(original.replace(old, new, -1 if given.get("replace_all") is True else 1))
+    return Change(path, before, after, _digest(old), _digest(new), new[:LONGEST_SHOWN])
+
+
+def undone(steps: Iterable[tuple[Change | None, str]]) -> list[Undone]:
+    """The changes that were taken back and not made again, in the order of their files' first edit.
+
+    `steps`: for each call that went well, in order, what it changed, or the command that it ran.
+    """
+    files: dict[str, _File] = {}
+    for change, command in steps:
+        if change is not None:
+            files.setdefault(change.path, _File()).take(change)
+        elif command:
+            for token, is_path in restored(command):
+                for path, file in files.items():
+                    if file.holds and _meets(token, path, is_path=is_path):
+                        file.restore()
+    return [each for file in files.values() for each in file.undone.values()]
+
+
+def restored(command: str) -> Iterator[tuple[str, bool]]:
+    """The paths that a command has git put back, "" for the whole tree; whether it surely is a path, not a branch."""
+    if "git" not in command or not any(name in command for name in _RESTORERS):
+        return
+    for part in _SEPARATORS.split(command)[:_MOST_PARTS]:
+        words = [word.strip("'\"") for word in part.split()]
+        if "git" not in words:
+            continue
+        words = words[words.index("git") + 1 :]
+        name = next((word for word in words if word in _RESTORERS), "")
+        if not name:
+            continue
+        given = words[words.index(name) + 1 :]
+        if name == "reset":
+            yield from [("", True)] if "--hard" in given else []
+        elif not _leaves_files(name, given):
+            sure = name == "restore" or "--" in given
+            paths = given[given.index("--") + 1 :] if "--" in given else given
+            yield from (
+                ("" if path in (".", ":/") else path.removeprefix("./"), sure)
+                for path in paths
+                if path[:1] not in ("-", "")
+            )
+
+
+def _leaves_files(name: str, given: list[str]) -> bool:
+    """Whether the files themselves stay as they are: a new branch, or the index alone."""
+    if name == "checkout":
+        return bool({"-b", "-B", "--orphan"} & set(given))
+    return bool({"--staged", "-S"} & set(given)) and not {"--worktree", "-W"} & set(given)
+
+
+def _meets(token: str, path: str, *, is_path: bool) -> bool:
+    if not token or path == token or path.endswith(f"/{token}"):
+        return True
+    return is_path and f"/{token.rstrip('/')}/" in path
+
+
+class _File:
+    """One file's changes: those that hold, and those that were taken back."""
+
+    def __init__(self) -> None:
+        self.undone: dict[tuple[bytes, bytes], Undone] = {}
+        self.holds: dict[tuple[bytes, bytes], Change] = {}
+        self._texts: list[bytes] = []  # the texts that led to the present one, which is the last
+        self._places: dict[bytes, int] = {}
+        self._made: list[Change] = []  # each led from one of these texts to the next
+        self._is_new = False
+
+    def take(self, change: Change) -> None:
+        if change.before is not None and change.before == change.after:
+            return
+        self._is_new = self._is_new or change.before == ABSENT
+        self.undone.pop(change.key, None)
+        back = self._back(change)
+        if back:
+            for each in back:
+                self._take_back(each, How.WRITTEN if not change.old else How.EDITED)
+            return
+        reverse = (change.new, change.old)
+        if change.old and reverse in self.holds:
+            self._take_back(self.holds[reverse], How.EDITED)
+        elif change.key != (b"", b""):
+            self.holds[change.key] = change
+
+    def restore(self) -> None:
+        """Git has put the file back. One that this session made is not in git, as far as is known."""
+        if self._is_new:
+            return
+        for change in list(self.holds.values()):
+            self._take_back(change, How.RESTORED)
+        self._forget()
+
+    def _take_back(self, change: Change, how: How) -> None:
+        if self.holds.pop(change.key, None) is not None:
+            self.undone[change.key] = Undone(change, how)
+
+    def _back(self, change: Change) -> list[Change]:
+        """Follow the file's text; the changes that are gone when an earlier text is there again."""
+        if change.before is None or change.after is None:
+            self._forget()
+            return []
+        if not self._texts or self._texts[-1] != change.before:
+            self._forget()
+            self._push(change.before)
+        place = self._places.get(change.after)
+        if place is None:
+            self._push(change.after)
+            self._made.append(change)
+            return []
+        gone, self._made = self._made[place:], self._made[:place]
+        for text in self._texts[place + 1 :]:
+            del self._places[text]
+        del self._texts[place + 1 :]
+        return gone
+
+    def _push(self, text: bytes) -> None:
+        self._places[text] = len(self._texts)
+        self._texts.append(text)
+
+    def _forget(self) -> None:
+        self._texts.clear()
+        self._places.clear()
+        self._made.clear()
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
