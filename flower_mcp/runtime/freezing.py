@@ -14,9 +14,11 @@ import anyio
 from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
+from flower_mcp.core.facts import added
 from flower_mcp.core.handoff import FIELDS, Handoff, degraded
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.runtime.documents import Text, freeze_text, state_of
+from flower_mcp.runtime.facts import known
 from flower_mcp.runtime.keeping import running
 from flower_mcp.runtime.scene import add_to_scene, git_lines, running_lines, stopped_lines
 from flower_mcp.runtime.step import MoveEnd, StepRun
@@ -39,19 +41,14 @@ async def degrade(run: StepRun) -> MoveEnd:
             task for task in run.session.reader.tasks.values() if task not in run.handing.stopped
         )
     left = verdict.handoff if verdict and verdict.handoff else run.handing.partial
-    assembled = _completed_by(degraded(run.step, run.words, why=why), left)
-    return await _freeze(run, assembled, WrittenBy.CODE, why)
+    assembled = added(degraded(run.step, run.words, why=why), await known(run))
+    return await _freeze(run, _completed_by(assembled, left), WrittenBy.CODE, why)
 
 
 def _completed_by(assembled: Handoff, partial: Handoff) -> Handoff:
-    """The assembled document with what the session had written put in."""
-    joined = {}
-    for name in FIELDS:
-        ours, theirs = getattr(assembled, name), getattr(partial, name)
-        joined[name] = (
-            "\n\n".join(part for part in (ours, theirs) if part) if name in ("doing", "scene") else (theirs or ours)
-        )
-    return replace(assembled, **joined, extra=partial.extra)
+    """The assembled document with what the session had written put in; where it wrote what is next, that counts."""
+    written = replace(assembled, next="") if partial.next else assembled
+    return replace(added(written, partial), extra=partial.extra)
 
 
 async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: str | None) -> MoveEnd:

@@ -18,6 +18,7 @@ from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
 from flower_mcp.core.handoff import FIELDS, Extra, Handoff
 from flower_mcp.core.texts import render, used_text, window_text
 from flower_mcp.core.writing import TurnEnd, Written, judge
+from flower_mcp.runtime.facts import with_facts
 from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.look import OWED
 from flower_mcp.runtime.opening import run_failed
@@ -45,7 +46,8 @@ async def ask(run: StepRun) -> MoveEnd:
     )
     run.handing.asks = 1
     run.handing.began = time.time()
-    return await _written(run, render("handoff", {"used": used, "window": window}), Handoff())
+    prompt = await with_facts(run, render("handoff", {"used": used, "window": window}))
+    return await _written(run, prompt, Handoff())
 
 
 async def ask_again(run: StepRun) -> MoveEnd:

@@ -1,17 +1,20 @@
 """The supervisor's own part of a document's scene: facts that code knows better than a writer.
 
-Pointers, at most 40 lines: where git stands, what was stopped at the handoff, which processes live on. The workspace's
-own git configuration must not run anything while we look (hooks, fsmonitor); a slow or broken git costs 5 s at most.
+Pointers, at most 40 lines: where git stands, what was stopped at the handoff, which processes live on. Every path in it
+leads somewhere as seen from the workspace, or is marked gone. The workspace's own git configuration must not run
+anything while we look (hooks, fsmonitor); a slow or broken git costs 5 s at most.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import anyio
 
+from flower_mcp.core.happened import one_line
 from flower_mcp.runtime.keeping import Running
 from flower_mcp.runtime.signals import BackgroundTask
 
@@ -19,11 +22,13 @@ MOST_LINES = 40
 MOST_FILES = 20
 GIT_TIMEOUT = 5.0  # seconds
 QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false")  # each of them runs a program
+LONGEST_PATH = 400  # characters
+GONE = " (gone)"
 HEAD = "Recorded by flower (code, not the session) at the handoff:"
 
 
-async def _git(workspace: Path, *arguments: str) -> list[str]:
-    """The lines that git prints, none when there is no repository or no git."""
+async def _git(workspace: Path, *arguments: str) -> str:
+    """What git prints, "" when there is no repository or no git."""
     quiet = [part for setting in QUIET for part in ("-c", setting)]
     command = ["git", "--no-optional-locks", *quiet, *arguments]
     with anyio.move_on_after(GIT_TIMEOUT):
@@ -32,23 +37,52 @@ async def _git(workspace: Path, *arguments: str) -> list[str]:
                 command, cwd=workspace, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
         except OSError:
-            return []
-        return done.stdout.decode("utf-8", "replace").splitlines() if done.returncode == 0 else []
-    return []
+            return ""
+        return os.fsdecode(done.stdout) if done.returncode == 0 else ""
+    return ""
 
 
 async def git_lines(workspace: Path) -> list[str]:
     """Head, branch and changed files of the workspace's repository."""
-    status = await _git(workspace, "status", "--porcelain=v1", "--branch", "--untracked-files=normal")
+    status = await _git(workspace, "status", "--porcelain=v1", "--branch", "--untracked-files=normal", "-z")
     if not status:
         return []
-    head = await _git(workspace, "log", "-1", "--format=%h %s")
-    lines = [f"- git: {status[0].removeprefix('## ')}, head {head[0][:100] if head else '(no commit yet)'}"]
-    changed = status[1:]
-    lines += [f"- git: {entry}" for entry in changed[:MOST_FILES]]
+    branch, *changed = _entries(status)
+    head = one_line(await _git(workspace, "log", "-1", "--format=%h %s"), 100) or "(no commit yet)"
+    lines = [f"- git: {one_line(branch.removeprefix('## '), 200)}, head {head}"]
+    if changed:
+        top = Path((await _git(workspace, "rev-parse", "--show-toplevel")).rstrip("\n"))
+        lines += [f"- git: {_seen_from(workspace, top, entry)}" for entry in changed[:MOST_FILES]]
     if len(changed) > MOST_FILES:
         lines.append(f"- git: and {len(changed) - MOST_FILES} more changed files (git status)")
     return lines
+
+
+def _entries(status: str) -> list[str]:
+    """The entries of `git status -z`, where the old name of a renamed file is an entry of its own."""
+    entries: list[str] = []
+    is_old_name = False
+    for entry in status.rstrip("\0").split("\0"):
+        if not is_old_name:
+            entries.append(entry)
+        is_old_name = not is_old_name and not entry.startswith("##") and bool({"R", "C"} & set(entry[:2]))
+    return entries
+
+
+def _seen_from(workspace: Path, top: Path, entry: str) -> str:
+    """An entry with its path as it leads from the workspace, marked when it leads nowhere. git's begins at the top."""
+    state, name = entry[:3], entry[3:]
+    path = os.path.relpath(top / name, workspace) + ("/" if name.endswith("/") else "")
+    return f"{state}{one_line(path, LONGEST_PATH)}{'' if exists(top / name) else GONE}"
+
+
+def exists(path: Path) -> bool:
+    """Whether something is there, if only a link; a path that the system cannot take leads nowhere."""
+    try:
+        path.lstat()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def last_line(path: str | None) -> str:
@@ -73,7 +107,7 @@ def stopped_lines(tasks: Iterable[BackgroundTask]) -> list[str]:
         command = f" ({' '.join(task.command.split())[:200]})" if task.command else ""
         line = f"- stopped at the handoff, {kind}: {task.description}{command}"
         if task.output_file:
-            line += f"; output in {task.output_file}"
+            line += f"; output in {task.output_file}{'' if exists(Path(task.output_file)) else GONE}"
         if last := last_line(task.output_file):
             line += f"; last line: {last}"
         lines.append(line)

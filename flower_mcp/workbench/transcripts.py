@@ -1,8 +1,8 @@
-"""Where Claude Code keeps the transcripts of its sessions, and their lines from the end backwards.
+"""Where Claude Code keeps the transcripts of its sessions, and their lines, from either end.
 
 It must not know what a line means (core/transcript.py does). Transcripts belong to the CLI: nothing here writes. What
-can hurt: they grow to many megabytes, so only the end is read; a killed CLI leaves a torn last line, and lines that are
-no JSON are passed over.
+can hurt: they grow to many megabytes, so they are read a line at a time, and never further back than is needed; a
+killed CLI leaves a torn last line, and lines that are no JSON are passed over.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 _BLOCK = 64 * 1024  # bytes read at a time; a message of the CLI mostly fits
+_MOST = 64 * 1024 * 1024  # bytes that `lines` reads, from the end; a full window of a million tokens has fewer
+_LONGEST_LINE = 16 * 1024 * 1024  # bytes; nothing that is looked for stands in a longer one
 _LONGEST_KEY = 200  # characters of a project's folder, then the CLI cuts and adds a hash
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -61,18 +63,44 @@ def project_folders(path: Path, *, config_dir: Path | None = None, home: Path | 
     return ()
 
 
+def lines(path: Path, *, most: int = _MOST) -> Iterator[dict[str, Any]]:
+    """The objects in a JSONL file, first line first, one at a time; of a file over `most` bytes, those at its end.
+
+    Torn lines, garbage, what is no object, and lines over 16 MiB are passed over. No file: nothing.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        start = max(0, file.seek(0, os.SEEK_END) - most)
+        file.seek(start)
+        is_whole = start == 0
+        while line := file.readline(_LONGEST_LINE):
+            was_whole, is_whole = is_whole, line.endswith(b"\n")
+            value = _object(line) if was_whole and (is_whole or len(line) < _LONGEST_LINE) else None
+            if value is not None:
+                yield value
+
+
 def lines_backwards(path: Path) -> Iterator[dict[str, Any]]:
     """The objects in a JSONL file, last line first. Torn lines, garbage and what is no object are passed over.
 
     Reads as far as it is asked to, as the file was when it was opened. No file: nothing.
     """
     for line in _raw_lines_backwards(path):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
+        value = _object(line)
+        if value is not None:
             yield value
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """The object in a line, None when there is none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _raw_lines_backwards(path: Path) -> Iterator[bytes]:

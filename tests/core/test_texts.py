@@ -14,6 +14,7 @@ from flower_mcp.core.texts import NAMES, PromptMissing, ValueMissing
 ROOT = Path(__file__).parents[2]
 PLACEHOLDERS = {
     "handoff": {"used", "window"},
+    "facts": {"facts"},
     "again": {"missing"},
     "takeover": {"path", "words", "document"},
     "session": set(),

@@ -71,6 +71,26 @@ async def test_changed_and_new_files_follow_one_a_line(repository: Path) -> None
 
 
 @pytest.mark.anyio
+async def test_paths_lead_from_the_workspace_to_a_file_or_are_marked_gone(repository: Path) -> None:
+    for name in ("kept.py", "gone.py", "old.py", "一 \n two.py"):
+        (repository / name).write_text(f"{name} is here\n" * 9)
+    git(repository, "add", ".")
+    git(repository, *IDENTITY, "commit", "-q", "-m", "More")
+    git(repository, "mv", "old.py", "new.py")
+    (repository / "gone.py").unlink()
+    (repository / "一 \n two.py").write_text("")
+    (repository / "link").symlink_to("nowhere")
+    (repository / "made").mkdir()
+    (repository / "made" / "x").write_text("")
+    assert (await git_lines(repository))[1:] == [
+        "- git:  D gone.py (gone)", "- git: R  new.py", "- git:  M 一 two.py", "- git: ?? link", "- git: ?? made/",
+    ]  # fmt: skip
+    lines = await git_lines(repository / "made")
+    assert lines[1:3] == ["- git:  D ../gone.py (gone)", "- git: R  ../new.py"]
+    assert (repository / "made" / "../new.py").exists()
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("count", "last"), [(20, "- git: ?? 19.txt"), (27, "- git: and 7 more changed files (git status)")]
 )
@@ -179,7 +199,7 @@ def test_what_ends_with_the_session_is_recorded_as_stopped_with_its_pointers(tmp
     assert stopped_lines(tasks) == [
         "- stopped at the handoff, agent: Read the manual",
         f"- stopped at the handoff, shell: Run the tests (pytest -x tests); output in {output}; last line: 12 passed",
-        f"- stopped at the handoff, shell: Wait (sleep 60); output in {tmp_path}/gone.output",
+        f"- stopped at the handoff, shell: Wait (sleep 60); output in {tmp_path}/gone.output (gone)",
     ]
 
 

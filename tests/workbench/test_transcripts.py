@@ -1,4 +1,4 @@
-"""Transcripts: found by their session, read from the end."""
+"""Transcripts: found by their session, read from either end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flower_mcp.workbench.transcripts import find, lines_backwards, project_key
+from flower_mcp.workbench.transcripts import find, lines, lines_backwards, project_key
 
 
 def test_a_transcript_is_found_in_whichever_project_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,3 +86,24 @@ def test_only_the_end_of_a_long_transcript_is_read(tmp_path: Path, monkeypatch: 
 
     assert list(islice(lines, 2)) == [{"n": 2}, {"n": 1}]
     assert os.lseek(descriptors[0], 0, os.SEEK_CUR) > 49_000_000
+
+
+def test_lines_also_come_first_to_last_and_strange_ones_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b'{"n": 1}\r\n\n\xff\xfe\n[1]\n"text"\n' + b"[" * 100_000 + b'\n{"n": 2}\n{"n": 3, "te')
+    assert list(lines(path)) == [{"n": 1}, {"n": 2}]
+    path.write_bytes(b'{"n": 1}\n{"n": 2}')
+    assert list(lines(path)) == [{"n": 1}, {"n": 2}]
+    assert list(lines(tmp_path / "missing")) == []
+
+
+def test_of_a_long_transcript_the_end_is_read_and_a_line_without_bounds_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(f'{{"n": {n}}}\n' for n in range(10)))
+    assert list(lines(path, most=20)) == [{"n": 8}, {"n": 9}]
+    assert list(lines(path, most=15)) == [{"n": 9}]
+    monkeypatch.setattr("flower_mcp.workbench.transcripts._LONGEST_LINE", 32)
+    path.write_text('{"n": 1}\n{"long": "' + "x" * 100 + '"}\n{"n": 2}\n')
+    assert list(lines(path)) == [{"n": 1}, {"n": 2}]
