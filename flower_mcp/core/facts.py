@@ -8,15 +8,16 @@ neither is a search that found nothing; every line here is data of a session, so
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from flower_mcp.core.handoff import FIELDS, Handoff
 from flower_mcp.core.happened import Call, Happened, Started, Todo, how_it_failed, one_line
 from flower_mcp.core.masking import mask
 from flower_mcp.core.undone import Undone, undone
 
+T = TypeVar("T")
 MOST_LINES = 10
 MOST_RUNNING = 4  # of these lines
 MOST_UNDONE = 3  # of these lines, where commands that failed need the rest
@@ -70,13 +71,14 @@ def fact_lines(what: Happened, running: Sequence[str] = ()) -> list[str]:
     kept = list(running[:MOST_RUNNING])
     if len(running) > MOST_RUNNING:
         kept[-1] = f"- and {len(running) - MOST_RUNNING + 1} more that still run"
-    failed = [_failed_line(each) for each in failed_commands(what)]
-    taken_back = [_undone_line(each) for each in edits_undone(what)]
+    failed, taken_back = failed_commands(what), edits_undone(what)
     room = MOST_LINES - len(kept)
-    backs = _newest(
-        taken_back, min(len(taken_back), max(MOST_UNDONE, room - len(failed))), "edits that were taken back"
-    )
-    return [*_newest(failed, room - len(backs), "commands that failed"), *backs, *kept]
+    backs = min(len(taken_back), max(MOST_UNDONE, room - len(failed)))
+    return [
+        *_newest(failed, room - backs, _failed_line, "commands that failed"),
+        *_newest(taken_back, backs, _undone_line, "edits that were taken back"),
+        *kept,
+    ]
 
 
 def found_out(what: Happened, *, gone: Collection[str] = (), known_tasks: Collection[str] = ()) -> Handoff:
@@ -84,28 +86,21 @@ def found_out(what: Happened, *, gone: Collection[str] = (), known_tasks: Collec
 
     `gone`: those of its files that are not there any more. `known_tasks`: ids of tasks that are recorded elsewhere.
     """
+    running = [one for one in what.started if not one.ended and one.id not in known_tasks]
     return Handoff(
         doing=_paragraphs(_last_text(what.last_text), _todo_state(what)),
         deadends=_paragraphs(
-            _listed(
-                "Commands that failed and did not succeed later (found in the transcript by code):",
-                [_failed_line(each) for each in failed_commands(what)],
-            ),
-            _listed(
-                "Edits that were taken back (found in the transcript by code):",
-                [_undone_line(each) for each in edits_undone(what)],
-            ),
+            _listed("Commands that failed (found in the transcript by code):", failed_commands(what), _failed_line),
+            _listed("Edits that were taken back (found in the transcript by code):", edits_undone(what), _undone_line),
         ),
         next=_open_todos(what.todos),
         scene=_paragraphs(
             _listed(
                 "Files that the session wrote or edited, the newest last:",
-                [f"- {one_line(path, 300)}{' (gone)' if path in gone else ''}" for path in what.files],
+                what.files,
+                lambda path: f"- {one_line(path, 300)}{' (gone)' if path in gone else ''}",
             ),
-            _listed(
-                "Started in the background, and no end of it was seen:",
-                [started_line(one) for one in what.started if not one.ended and one.id not in known_tasks],
-            ),
+            _listed("Started in the background, and no end of it was seen:", running, started_line),
         ),
     )
 
@@ -148,11 +143,12 @@ def _undone_line(each: Undone) -> str:
     return f"- an edit of {one_line(each.change.path, 200)} was {each.how}{put_in}"
 
 
-def _newest(lines: list[str], most: int, what: str) -> list[str]:
-    """The last lines, and one that counts the rest, `most` in all."""
-    if len(lines) <= most:
-        return lines
-    return [f"- {len(lines) - most + 1} more {what}", *lines[len(lines) - most + 1 :]] if most > 0 else []
+def _newest(items: Sequence[T], most: int, line: Callable[[T], str], what: str) -> list[str]:
+    """A line for each of the last, and one that counts the rest, `most` in all."""
+    if len(items) <= most:
+        return [line(each) for each in items]
+    left = len(items) - most + 1
+    return [f"- {left} more {what}", *(line(each) for each in items[left:])] if most > 0 else []
 
 
 def _last_text(text: str) -> str:
@@ -166,18 +162,21 @@ def _last_text(text: str) -> str:
 
 def _todo_state(what: Happened) -> str:
     marks = {"completed": "[x]", "in_progress": "[in progress]"}
-    lines = [f"- {marks.get(todo.status, '[ ]')} {one_line(todo.text, 200)}" for todo in what.todos]
-    return _listed(f"The session's own list of todos{f', as of {what.todos_at}' if what.todos_at else ''}:", lines)
+    return _listed(
+        f"The session's own list of todos{f', as of {what.todos_at}' if what.todos_at else ''}:",
+        what.todos,
+        lambda todo: f"- {marks.get(todo.status, '[ ]')} {one_line(todo.text, 200)}",
+    )
 
 
 def _open_todos(todos: Iterable[Todo]) -> str:
-    left = [one_line(todo.text, 200) for todo in todos if todo.status != "completed"]
-    return _listed("Open in the session's own list (not checked):", [f"- {text}" for text in left])
+    left = [todo for todo in todos if todo.status != "completed"]
+    return _listed("Open in the session's own list (not checked):", left, lambda todo: f"- {one_line(todo.text, 200)}")
 
 
-def _listed(head: str, lines: list[str]) -> str:
-    """A head and the newest of its lines; "" without lines."""
-    return "\n".join([head, "", *_newest(lines, LISTED, "before these")]) if lines else ""
+def _listed(head: str, items: Sequence[T], line: Callable[[T], str]) -> str:
+    """A head and the newest of its items, a line each; "" without items."""
+    return "\n".join([head, "", *_newest(items, LISTED, line, "before these")]) if items else ""
 
 
 def _paragraphs(*parts: str) -> str:

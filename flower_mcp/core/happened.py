@@ -40,6 +40,7 @@ WRITING = ("Write the handoff document now.", "The handoff document is not compl
 _READERS = frozenset({"Read", "Grep", "Glob", "LS", "ToolSearch", "ListAgents", "TaskList", "TaskGet", "TodoRead"})
 _TASK_ID = re.compile(r"<task-id>([\w-]{1,100})</task-id>")
 _TASK_END = re.compile(r"<status>(completed|failed|stopped|killed)</status>")
+_TASK_EXIT = re.compile(r"exit code (\d{1,3})\b")
 _SHELL_ID = re.compile(r"running in background with ID: ([\w-]{1,100})\.")
 _OUTPUT_FILE = re.compile(r"(?:written to: |output_file: )([^\n]{1,400}?\.output)")
 _CREATED = re.compile(r"Task #(\w{1,40}) created")
@@ -52,6 +53,7 @@ class Call:
 
     `input`: its strings, shortened, other values as their kind alone. `failed`: None without a result. `output` is the
     start of the answer, `last` its last line that is not blank, both shortened. `exit_code`: of a command that failed.
+    What runs in the background has its result when it ends, and stands where it ended.
     """
 
     tool: str
@@ -185,6 +187,7 @@ class _Reading:
         self._todos: dict[str, Todo] = {}
         self._todos_at = ""
         self._started: dict[str, Started] = {}
+        self._begun: dict[str, str] = {}  # the calls that started them
         self._writing = False
 
     def result(self) -> Happened:
@@ -256,7 +259,8 @@ class _Reading:
                     self._files.popitem(last=False)
                 call = replace(call, change=change_of(call.tool, path, given, answer))
             self._listed(call.tool, given, answer, output, at)
-            self._began(given, answer, output)
+            if self._began(key, given, answer, output):
+                call = replace(call, failed=None)
         self._calls[key] = call
 
     def _listed(self, tool: str, given: Mapping[str, Any], answer: Mapping[str, Any], output: str, at: str) -> None:
@@ -279,15 +283,15 @@ class _Reading:
             return
         self._todos_at = at
 
-    def _began(self, given: Mapping[str, Any], answer: Mapping[str, Any], output: str) -> None:
-        """Note what the call started in the background."""
+    def _began(self, call: str, given: Mapping[str, Any], answer: Mapping[str, Any], output: str) -> bool:
+        """Note what the call started in the background; whether it did."""
         head = output[:4_000]
         found = _SHELL_ID.search(head) if given.get("command") else None
         shell = text_of(answer.get("backgroundTaskId")) or (found[1] if found else "")
         agent = text_of(answer.get("agentId")) if answer.get("isAsync") is True else ""
         key = shell or agent
         if not key:
-            return
+            return False
         file = _OUTPUT_FILE.search(head)
         self._started[key] = Started(
             key,
@@ -296,14 +300,25 @@ class _Reading:
             command=text_of(given.get("command"))[:LONGEST_INPUT],
             output_file=text_of(answer.get("outputFile")) or (file[1] if file else ""),
         )
+        self._begun[key] = call
+        return True
 
     def _task_told(self, text: str) -> None:
         """A notice that a task has ended; the CLI puts it into the queue, an attachment, or a prompt of its own."""
         if not text.lstrip().startswith("<task-notification>"):
             return
         key, end = _TASK_ID.search(text[:4_000]), _TASK_END.search(text[:4_000])
-        if key and end and key[1] in self._started:
-            self._started[key[1]] = replace(self._started[key[1]], ended=True)
+        if not key or not end or key[1] not in self._started or self._started[key[1]].ended:
+            return
+        self._started[key[1]] = replace(self._started[key[1]], ended=True)
+        call = self._calls.get(self._begun.get(key[1], ""))
+        if call is not None and end[1] in ("completed", "failed"):
+            code = _TASK_EXIT.search(text[:4_000])
+            failed = end[1] == "failed"
+            self._calls.pop(self._begun[key[1]])
+            self._calls[self._begun[key[1]]] = replace(
+                call, failed=failed, last="", exit_code=int(code[1]) if code and failed else None
+            )
 
 
 def _todo(text: object, status: object) -> Todo:

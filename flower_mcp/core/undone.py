@@ -24,6 +24,7 @@ LONGEST_SHOWN = 400  # characters
 _SEPARATORS = re.compile(r"\|\|?|&&?|;|\n")
 _RESTORERS = ("checkout", "restore", "reset")
 _MOST_PARTS = 50  # of one command
+_MOST_LOOKS = 1_000_000  # comparisons of a path with a file; a session has hundreds
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,14 @@ def undone(steps: Iterable[tuple[Change | None, str]]) -> list[Undone]:
     `steps`: for each call that went well, in order, what it changed, or the command that it ran.
     """
     files: dict[str, _File] = {}
+    looks = 0
     for change, command in steps:
         if change is not None:
             files.setdefault(change.path, _File()).take(change)
         elif command:
             for token, is_path in restored(command):
-                for path, file in files.items():
+                looks += len(files)
+                for path, file in files.items() if looks < _MOST_LOOKS else ():
                     if file.holds and _meets(token, path, is_path=is_path):
                         file.restore()
     return [each for file in files.values() for each in file.undone.values()]

@@ -64,9 +64,9 @@ def agent(task: str, description: str) -> list[Line]:
     return called("Agent", answer, result=record, description=description, prompt="look")
 
 
-def notified(task: str, status: str = "completed") -> Line:
+def notified(task: str, status: str = "completed", summary: str = "") -> Line:
     """The CLI's notice that a task has ended."""
-    words = f"<task-notification>\n<task-id>{task}</task-id>\n<status>{status}</status>\n</task-notification>"
+    words = f"<task-notification>\n<task-id>{task}</task-id>\n<status>{status}</status>\n<summary>{summary}</summary>"
     return {"type": "queue-operation", "operation": "enqueue", "content": words}
 
 

@@ -37,6 +37,9 @@ SECRET = "sk-ant-api03-" + "Qw7xLp2vNc9RkT4z" * 3
         ),
         pytest.param(called("Edit", "no such string", failed=True, file_path="a"), [], id="no command"),
         pytest.param(ran("make", code=2)[:1], [], id="no result"),
+        pytest.param([*ran("make", code=2), *shell("b1", "make")], [("make", 1)], id="again in the background"),
+        pytest.param([*ran("make", code=2), *shell("b1", "make"), notified("b1")], [], id="where it succeeded"),
+        pytest.param([*shell("b1", "make"), notified("b1", "failed")], [("make", 1)], id="failed in the background"),
     ],
 )
 def test_a_command_has_failed_when_it_never_succeeded_later(lines: list[Line], found: list[tuple[str, int]]) -> None:
