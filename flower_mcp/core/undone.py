@@ -2,8 +2,8 @@
 
 It must not know transcripts or disks: calls come in as values. Writers of handoffs leave such edits out, though each
 was an attempt that did not hold. What can hurt: texts are compared by digests, so nothing of a file is kept; what a
-command or a person did to a file between two edits is not seen, and then only the reverse edit tells; an edit that was
-made again afterwards holds, and is not reported.
+command or a person did to a file is seen only when it is edited again; an edit that was made again afterwards holds,
+and is not reported.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class How(StrEnum):
     EDITED = "edited back"
     WRITTEN = "written back to its earlier text"
     RESTORED = "restored by git"
+    OUTSIDE = "taken back by something else, a command or a person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,22 +147,21 @@ class _File:
         self.holds: dict[tuple[bytes, bytes], Change] = {}
         self._texts: list[bytes] = []  # the texts that led to the present one, which is the last
         self._places: dict[bytes, int] = {}
-        self._made: list[Change] = []  # each led from one of these texts to the next
+        self._made: list[Change | None] = []  # each led from one of these texts to the next; None: something else
         self._is_new = False
 
     def take(self, change: Change) -> None:
         if change.before is not None and change.before == change.after:
             return
         self._is_new = self._is_new or change.before == ABSENT
+        self._meet(change.before)
         self.undone.pop(change.key, None)
-        back = self._back(change)
-        if back:
-            for each in back:
-                self._take_back(each, How.WRITTEN if not change.old else How.EDITED)
-            return
+        gone = self._go(change.after, change)
         reverse = (change.new, change.old)
-        if change.old and reverse in self.holds:
-            self._take_back(self.holds[reverse], How.EDITED)
+        if gone:
+            self._take_back(gone, How.EDITED if change.old else How.WRITTEN)
+        elif change.old and reverse in self.holds:
+            self._take_back([self.holds[reverse]], How.EDITED)
         elif change.key != (b"", b""):
             self.holds[change.key] = change
 
@@ -169,32 +169,42 @@ class _File:
         """Git has put the file back. One that this session made is not in git, as far as is known."""
         if self._is_new:
             return
-        for change in list(self.holds.values()):
-            self._take_back(change, How.RESTORED)
+        self._take_back(list(self.holds.values()), How.RESTORED)
         self._forget()
 
-    def _take_back(self, change: Change, how: How) -> None:
-        if self.holds.pop(change.key, None) is not None:
-            self.undone[change.key] = Undone(change, how)
+    def _take_back(self, changes: list[Change], how: How) -> None:
+        for change in changes:
+            taken_back = None if change.key in self.holds else self.undone.pop((change.new, change.old), None)
+            if taken_back is not None:  # this change had taken that one back
+                self.holds[taken_back.change.key] = taken_back.change
+        for change in changes:
+            if self.holds.pop(change.key, None) is not None:
+                self.undone[change.key] = Undone(change, how)
 
-    def _back(self, change: Change) -> list[Change]:
+    def _meet(self, text: bytes | None) -> None:
+        """Learn of the text that the next change begins with: another one when something else changed the file."""
+        if text is None:
+            self._forget()
+        elif not self._texts:
+            self._push(text)
+        elif self._texts[-1] != text:
+            self._take_back(self._go(text, None), How.OUTSIDE)
+
+    def _go(self, text: bytes | None, by: Change | None) -> list[Change]:
         """Follow the file's text; the changes that are gone when an earlier text is there again."""
-        if change.before is None or change.after is None:
+        if text is None or not self._texts:
             self._forget()
             return []
-        if not self._texts or self._texts[-1] != change.before:
-            self._forget()
-            self._push(change.before)
-        place = self._places.get(change.after)
+        place = self._places.get(text)
         if place is None:
-            self._push(change.after)
-            self._made.append(change)
+            self._push(text)
+            self._made.append(by)
             return []
         gone, self._made = self._made[place:], self._made[:place]
-        for text in self._texts[place + 1 :]:
-            del self._places[text]
+        for each in self._texts[place + 1 :]:
+            del self._places[each]
         del self._texts[place + 1 :]
-        return gone
+        return [change for change in gone if change is not None]
 
     def _push(self, text: bytes) -> None:
         self._places[text] = len(self._texts)

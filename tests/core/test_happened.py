@@ -50,7 +50,9 @@ def test_texts_and_calls_are_the_main_threads_in_order() -> None:
 
 
 def test_what_the_cli_wrote_in_place_of_a_message_is_nobodys_text() -> None:
-    lines = [said("I look."), error("Prompt is too long"), said("x", isApiErrorMessage=True)]
+    filler = said("No response requested.")
+    filler["message"]["model"] = "<synthetic>"
+    lines = [said("I look."), error("Prompt is too long"), said("x", isApiErrorMessage=True), filler]
     assert happened(lines).texts == ("I look.",)
 
 

@@ -42,6 +42,40 @@ ONE = [*edited("/w/a.py", "x", "y"), *edited("/w/src/b.py", "p", "q")]
         pytest.param(
             [*edited("a", "x", "y", of="x1"), *edited("a", "1", "2", of="y formatted 1")], [], id="changed by others"
         ),
+        pytest.param(
+            [*edited("a", "x", "y", of="x1"), *wrote("a", "x1", of="formatted")],
+            [("a", How.WRITTEN, "y")],
+            id="written back after others changed it",
+        ),
+        pytest.param(
+            [*edited("a", "x", "y", of="x1"), *edited("a", "1", "2", of="x1")],
+            [("a", How.OUTSIDE, "y")],
+            id="the earlier text was there again",
+        ),
+        pytest.param(
+            [*edited("a", "x", "y", of="x1"), *edited("a", "x", "y", of="x1")], [], id="taken back, and made again"
+        ),
+        pytest.param(
+            [
+                *edited("a", "x", "y", of="x1"),
+                *edited("a", "1", "2", of="y1"),
+                *edited("a", "y", "x", of="y2"),
+                *wrote("a", "y2", of="x2"),
+            ],
+            [],
+            id="what had taken it back was taken back",
+        ),
+        pytest.param(
+            [
+                *edited("a", "x", "y", of="x1"),
+                *edited("a", "1", "2", of="y1"),
+                *edited("a", "y", "x", of="y2"),
+                *wrote("a", "y2", of="x2"),
+                *edited("a", "y", "x", of="y2"),
+            ],
+            [("a", How.EDITED, "y")],
+            id="and it was taken back after all",
+        ),
         pytest.param([*ONE, *ran("cd /w && git checkout -- a.py")], [("/w/a.py", How.RESTORED, "y")], id="checkout"),
         pytest.param([*ONE, *ran("git restore ./a.py")], [("/w/a.py", How.RESTORED, "y")], id="restore"),
         pytest.param([*ONE, *ran("git restore src")], [("/w/src/b.py", How.RESTORED, "q")], id="a folder"),

@@ -104,6 +104,8 @@ def test_of_a_long_transcript_the_end_is_read_and_a_line_without_bounds_is_passe
     path.write_text("".join(f'{{"n": {n}}}\n' for n in range(10)))
     assert list(lines(path, most=20)) == [{"n": 8}, {"n": 9}]
     assert list(lines(path, most=15)) == [{"n": 9}]
+    path.write_text('torn {"n": 1}\n{"n": 2}\n')
+    assert list(lines(path, most=18)) == [{"n": 2}]
     monkeypatch.setattr("flower_mcp.workbench.transcripts._LONGEST_LINE", 32)
-    path.write_text('{"n": 1}\n{"long": "' + "x" * 100 + '"}\n{"n": 2}\n')
+    path.write_text('{"n": 1}\n' + "x" * 32 + '{"n": 7}\n{"n": 2}\n')
     assert list(lines(path)) == [{"n": 1}, {"n": 2}]
