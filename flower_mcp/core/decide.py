@@ -68,6 +68,7 @@ class Move(StrEnum):
     DRAIN = "drain"
     ASK = "ask for the handoff"
     ASK_AGAIN = "ask again"
+    REWIND = "rewind and ask"
     FREEZE = "freeze"
     DEGRADE = "degrade and freeze"
     OPEN_WINDOW = "open the edit window"
@@ -101,14 +102,13 @@ def _rows() -> Iterable[Transition]:
     yield Transition(State.WORKING, Ending.LINE, any_, Move.DRAIN, State.DRAINING)
     yield Transition(State.WORKING, Ending.LINE, Guard.FRESH, Move.FAIL, State.FAILED)
     yield Transition(State.WORKING, Ending.ASKED, any_, Move.DRAIN, State.DRAINING)
-    yield Transition(State.WORKING, Ending.OVERFLOW, any_, Move.DEGRADE, State.WRITING)
-    yield Transition(State.WORKING, Ending.OVERFLOW, Guard.BARREN, Move.FAIL, State.FAILED)
 
     yield Transition(State.DRAINING, Ending.DRAINED, any_, Move.ASK, State.WRITING)
     yield Transition(State.DRAINING, Ending.UNWRITTEN, any_, Move.DEGRADE, State.WRITING)
 
     yield Transition(State.WRITING, Ending.WRITTEN, any_, Move.FREEZE, State.WRITING)
     yield Transition(State.WRITING, Ending.INCOMPLETE, any_, Move.ASK_AGAIN, State.WRITING)
+    yield Transition(State.WRITING, Ending.OVERFLOW, any_, Move.REWIND, State.WRITING)
     yield Transition(State.WRITING, Ending.UNWRITTEN, any_, Move.DEGRADE, State.WRITING)
     yield Transition(State.WRITING, Ending.FROZEN, Guard.LEFT, Move.OPEN_WINDOW, State.EDITING)
     yield Transition(State.WRITING, Ending.FROZEN, Guard.NONE_LEFT, Move.STOP, State.STOPPED)
@@ -122,6 +122,8 @@ def _rows() -> Iterable[Transition]:
     yield Transition(State.WAITING, Ending.PAUSED, Guard.UNBORN_DOCUMENT, Move.LAUNCH, State.LAUNCHING)
 
     for state in (State.LAUNCHING, State.WORKING):
+        yield Transition(state, Ending.OVERFLOW, any_, Move.REWIND, State.WRITING)
+        yield Transition(state, Ending.OVERFLOW, Guard.BARREN, Move.FAIL, State.FAILED)
         yield Transition(state, Ending.RETRY, any_, Move.PAUSE, State.WAITING)
         yield Transition(state, Ending.GIVE_UP, any_, Move.FAIL, State.FAILED)
         yield Transition(state, Ending.BUDGET, any_, Move.STOP, State.STOPPED)

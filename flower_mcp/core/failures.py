@@ -1,9 +1,10 @@
 """How a turn ended, and what that asks for: retry, wait, stop, hand off, or nothing.
 
 Two steps, both pure: `failure_of` finds the kind, by structure first (terminal_reason, HTTP status, exit) and by the
-words of an error last; `RULES` says what each kind asks for. A failed turn arrives as subtype "success" with is_error
-set, so the subtype is not looked at; an answer's prose and tool results must never be fed in, only an error's text.
-The shapes were tried against the real CLI (docs/decisions.md).
+words of an error last; `RULES` says what each kind asks for. How full the session was is a second sign: what nobody
+knows is most probably a full context near the end of the window. A failed turn arrives as subtype "success" with
+is_error set, so the subtype is not looked at; an answer's prose and tool results must never be fed in, only an error's
+text. The shapes were tried against the real CLI (docs/decisions.md).
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from flower_mcp.core.overflow import is_media_limit, is_overflow
+from flower_mcp.core.overflow import blames_output, is_media_limit, is_overflow
+
+NEAR = 0.9  # of the window: an error of unknown words is an overflow here (field reports 28 and 39)
+FULL = 0.99  # of the window: an answer that ends here was cut by the window, whatever limit is named
 
 
 class Failure(StrEnum):
@@ -25,6 +29,7 @@ class Failure(StrEnum):
     TURNS = "turns reached"
     OVERFLOW = "context full"
     POISONED = "a request that the history makes impossible"
+    NO_ROOM = "max_tokens asks for more than the window has left"
     OUTPUT_LIMIT = "answer cut at the output limit"
     CREDENTIALS = "credentials refused"
     PERMISSION = "not allowed"
@@ -59,7 +64,11 @@ class Outcome:
     """How a turn or its process ended, as the CLI told it.
 
     `status` is an HTTP status; `error` the kind that an assistant message carried; `text` the error's words (empty
-    for a turn that went well); `exit_code` is set when the process ended; `stderr` its last lines.
+    for a turn that went well), `details` the API's own, where the CLI put others in their place; `empty` says that a
+    turn went well without a word; `exit_code` is set when the process ended; `stderr` its last lines.
+
+    How full the session was: `context` (tokens of its last request), `window` (tokens, 0: not known), and `fresh` for
+    one that has had no answer yet.
     """
 
     is_error: bool = False
@@ -72,12 +81,24 @@ class Outcome:
     exit_code: int | None = None
     stderr: str = ""
     silent: bool = False
+    details: str = ""
+    empty: bool = False
+    context: int = 0
+    window: int = 0
+    fresh: bool = False
+
+    def fills(self, share: float) -> bool:
+        """Whether the last request carried at least this share of the window."""
+        return self.window > 0 and self.context >= share * self.window
 
     @property
     def words(self) -> str:
         """The error in words, for people."""
         if self.text or self.stderr:
-            return (self.stderr or self.text) if self.exited else (self.text or self.stderr)
+            said = (self.stderr or self.text) if self.exited else (self.text or self.stderr)
+            return f"{said} ({self.details})" if self.details and self.details not in said else said
+        if self.empty:
+            return "the answer was empty"
         if self.exited:
             return f"exit code {self.exit_code}" if self.exit_code is not None else "its process ended"
         return self.error or self.terminal_reason or (f"status {self.status}" if self.status else "no reason was given")
@@ -104,6 +125,10 @@ RULES: dict[Failure, Rule] = {
     Failure.TURNS: Rule(Action.STOP, next="Go on with a larger --max-turns."),
     Failure.OVERFLOW: Rule(Action.HAND_OFF),
     Failure.POISONED: Rule(Action.HAND_OFF),
+    Failure.NO_ROOM: Rule(
+        Action.STOP,
+        next="Ask for less: CLAUDE_CODE_MAX_OUTPUT_TOKENS=8000 flower, or take a model with a larger window.",
+    ),
     Failure.OUTPUT_LIMIT: Rule(Action.RETRY, limit=2, next=LATER),
     Failure.CREDENTIALS: Rule(Action.STOP),
     Failure.PERMISSION: Rule(Action.STOP, next="Ask the account's owner which models and regions it may use."),
@@ -193,13 +218,25 @@ MALFORMED_WORDS = ("empty or malformed response", "response could not be read")
 CREDENTIALS_WORDS = ("not logged in", "/login", "invalid api key", "invalid auth token")
 NETWORK_WORDS = ("connect", "timed out", "network", "no response from api", "econn", "enotfound", "eai_again", "socket")
 
+_NOTE = "[claude-code:"  # what the CLI notes on standard error about an unknown model; no reason to end
+
 _Test = Callable[[Outcome, str], bool]
 
 
 def _of_exit(outcome: Outcome) -> Failure:
     """The kind of an ended process."""
     said = f"{outcome.text}\n{outcome.stderr}".lower()
-    return next((kind for words, kind in _EXIT_WORDS if words in said), Failure.CLI_DIED)
+    known = next((kind for words, kind in _EXIT_WORDS if words in said), None)
+    if known is None and (is_overflow(outcome.text, outcome.stderr) or _died_without_words(outcome)):
+        return Failure.OVERFLOW
+    return known or Failure.CLI_DIED
+
+
+def _died_without_words(outcome: Outcome) -> bool:
+    """Exit 1 and nothing said: at the end of the window that is how some builds of the CLI end on too long an input."""
+    lines = f"{outcome.text}\n{outcome.stderr}".splitlines()
+    spoke = any(line.strip() and not line.startswith(_NOTE) for line in lines)
+    return outcome.exit_code == 1 and not spoke and outcome.fills(NEAR)
 
 
 def _says(words: tuple[str, ...], said: str) -> bool:
@@ -258,4 +295,19 @@ def failure_of(outcome: Outcome) -> Failure:
     by_reason = _BY_REASON.get(outcome.terminal_reason or "")
     if by_reason is None and outcome.stop_reason == "model_context_window_exceeded":
         return Failure.OVERFLOW
-    return by_reason or (_of_api_error(outcome) if outcome.is_error else Failure.NONE)
+    kind = by_reason or (_of_api_error(outcome) if outcome.is_error else Failure.NONE)
+    if kind is Failure.OVERFLOW and outcome.fresh and blames_output(outcome.details or outcome.text):
+        return Failure.NO_ROOM  # a successor would ask for as much
+    return Failure.OVERFLOW if _is_full(kind, outcome) else kind
+
+
+def _is_full(kind: Failure, outcome: Outcome) -> bool:
+    """The second sign: what a failure of this kind means with so full a context."""
+    if kind is Failure.NONE:
+        return outcome.empty and outcome.fills(FULL)
+    if kind is Failure.UNKNOWN:
+        return 400 <= (outcome.status or 400) < 500 and outcome.is_error and outcome.fills(NEAR)
+    if kind in (Failure.OUTPUT_LIMIT, Failure.MALFORMED):
+        return outcome.fills(FULL)
+    above = outcome.context > outcome.window > 0
+    return kind is Failure.SERVER and above and outcome.status != 529 and outcome.error != "overloaded"

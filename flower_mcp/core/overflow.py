@@ -1,6 +1,6 @@
 """Does an error text say that the context window is full?
 
-Pure text in, verdicts out: `is_overflow`, `is_media_limit`, `stated_limit`.
+Pure text in, verdicts out: `is_overflow`, `is_media_limit`, `stated_limit`, `blames_output`.
 
 It must not know where a text came from. The caller passes error text alone (an error result, an exception, standard
 error) and looks at structure first: status 429 and 529, stop reasons, the measured context. Prose that quotes an error
@@ -124,6 +124,13 @@ _STATED_AFTER_EXCESS: Final = (
     ),
     re.compile(rf"exceeds? (?:the )?(?:maximum |limit )?{_NUMBER} tokens"),
 )
+_PROMPT_AND_OUTPUT: Final = (
+    re.compile(
+        rf"{_NUMBER}(?: tokens)? (?:in|of|from) (?:the |your )?(?:text )?(?:messages?|prompt|input)\b[^)\n]{{0,60}}?"
+        rf"{_NUMBER} (?:tokens )?(?:in|for|of) (?:the )?(?:completion|output)"
+    ),
+    re.compile(rf"exceed context limit: {_NUMBER} ?\+ ?{_NUMBER}"),
+)
 
 
 def is_overflow(*texts: object) -> bool:
@@ -155,6 +162,21 @@ def stated_limit(*texts: object) -> int | None:
         if _says_overflow(readable) and (limit := _limit_in(readable)) is not None:
             return limit
     return None
+
+
+def blames_output(text: object) -> bool:
+    """Say whether an overflow's own numbers blame the answer that was asked for, max_tokens, and not the prompt.
+
+    So it is when the prompt fills at most half of the stated limit and the two together do not fit. A new session asks
+    for as much and fails alike. An overflow that states no such numbers blames nobody.
+    """
+    readable = _readable(text)
+    parts = next((found for pattern in _PROMPT_AND_OUTPUT if (found := pattern.search(readable))), None)
+    limit = _limit_in(readable)
+    if parts is None or limit is None or not _says_overflow(readable):
+        return False
+    prompt, output = (_tokens(parts[at], parts[at + 1]) for at in (1, 3))
+    return 2 * prompt <= limit < prompt + output
 
 
 def _says_overflow(text: str) -> bool:
@@ -212,10 +234,14 @@ def _limit_in(text: str) -> int | None:
 def _first_number(text: str, patterns: tuple[re.Pattern[str], ...]) -> int | None:
     for pattern in patterns:
         for found in pattern.finditer(text):
-            limit = int(float(found[1].replace(",", "")) * _SCALE[found[2]])
+            limit = _tokens(found[1], found[2])
             if _SMALLEST_LIMIT <= limit <= _LARGEST_LIMIT:
                 return limit
     return None
+
+
+def _tokens(number: str, scale: str) -> int:
+    return int(float(number.replace(",", "")) * _SCALE[scale])
 
 
 def _holds(text: str, words: tuple[str, ...]) -> bool:

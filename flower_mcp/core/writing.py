@@ -1,8 +1,8 @@
-"""What the handoff turn gave: freeze it, ask once more, or let code assemble a document.
+"""What the handoff turn gave: freeze it, ask once more, rewind by so much, or let code assemble a document.
 
-A table over what is left of the turn. It must not know how the turn was run. The rule behind it: a document that has
-its two required sections is always better than one assembled by code, however the turn ended; the reason then goes
-into the books.
+A table over what is left of the turn, and how far a session is rewound that is too full to write. It must not know how
+the turn was run. The rule behind it: a document that has its two required sections is always better than one assembled
+by code, however the turn ended; the reason then goes into the books.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from flower_mcp.core.decide import Ending
 from flower_mcp.core.handoff import FIELDS, Handoff
 
 ASKS = 2  # the first ask and one more that names what is missing
+SHARES = (1, 2, 4)  # a fork goes back by one request, then to a half of those that are left, then to a quarter
 
 
 class TurnEnd(StrEnum):
@@ -22,6 +23,7 @@ class TurnEnd(StrEnum):
 
     COMPLETED = "completed"
     CUT = "cut off at the output limit"
+    FULL = "overflow"
     ERROR = "error"
     TIMEOUT = "no answer in time"
     DIED = "the session ended"
@@ -29,13 +31,18 @@ class TurnEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a handoff turn left: how it ended (`detail` in words), its text read, its draft read, how often asked."""
+    """What a handoff turn left: how it ended (`detail` in words), its text read, its draft read, how often asked.
+
+    `rewound`: the turn was a fork's, so many requests before the overflow that `overflow` has in words.
+    """
 
     end: TurnEnd
     text: Handoff | None = None
     draft: Handoff | None = None
     asks: int = 1
     detail: str = ""
+    rewound: int = 0
+    overflow: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +56,15 @@ class WritingVerdict:
     missing: tuple[str, ...] = ()
 
 
-def _reason(written: Written) -> str:
-    """The end of the turn in words."""
-    return f"{written.end}: {written.detail}" if written.detail else written.end.value
+def _reason(written: Written) -> str | None:
+    """What was not as usual, in words: the overflow that was rewound, the end of the turn."""
+    end = f"{written.end}: {written.detail}" if written.detail else written.end.value
+    back = (
+        f"{written.overflow}; rewound by {written.rewound} request{'s' * (written.rewound > 1)}"
+        if written.rewound
+        else ""
+    )
+    return "; ".join(part for part in (back, "" if written.end is TurnEnd.COMPLETED else end) if part) or None
 
 
 def _together(draft: Handoff | None, text: Handoff | None) -> Handoff:
@@ -66,17 +79,34 @@ def judge(written: Written) -> WritingVerdict:
     """Decide what becomes of a handoff turn (design, section 5).
 
     A complete draft wins over the turn's text, and either over the two together. A turn that can answer is asked at
-    most `ASKS` times.
+    most `ASKS` times. A session that is too full is rewound, and a fork that could not write is one more reason to.
     """
-    why = None if written.end is TurnEnd.COMPLETED else _reason(written)
+    why = _reason(written)
     partial = _together(written.draft, written.text)
     candidates = ((written.draft, WrittenBy.DRAFT), (written.text, WrittenBy.SESSION), (partial, WrittenBy.SESSION))
     for handoff, writer in candidates:
         if handoff is not None and handoff.complete():
-            return WritingVerdict(Ending.WRITTEN, handoff, writer, why)
+            return WritingVerdict(Ending.WRITTEN, handoff, WrittenBy.REWOUND if written.rewound else writer, why)
     missing = partial.missing()
     if written.end in (TurnEnd.COMPLETED, TurnEnd.CUT) and written.asks < ASKS:
         return WritingVerdict(Ending.INCOMPLETE, missing=missing, why=why)
     lacking = f"without {' and '.join(missing)}"
     reason = lacking if why is None else f"{why}, {lacking}"
-    return WritingVerdict(Ending.UNWRITTEN, partial, WrittenBy.CODE, reason, missing)
+    too_full = written.end is TurnEnd.FULL or written.rewound > 0
+    return WritingVerdict(Ending.OVERFLOW if too_full else Ending.UNWRITTEN, partial, WrittenBy.CODE, reason, missing)
+
+
+def back_to(requests: int, attempt: int) -> int | None:
+    """How many of a session's answered requests a fork keeps to write from, at its `attempt` (from 1); None: no more.
+
+    The last one that is kept is sent again with the order to write in place of its answer.
+    """
+    kept = list(dict.fromkeys(-(-requests // share) for share in SHARES)) if requests > 0 else []
+    return kept[attempt - 1] if attempt <= len(kept) else None
+
+
+def unrewound(draft: Handoff | None, partial: Handoff, why: str) -> WritingVerdict:
+    """What becomes of an overflow when no fork could write: the draft that the session once wrote, else code writes."""
+    if draft is not None and draft.complete():
+        return WritingVerdict(Ending.WRITTEN, draft, WrittenBy.DRAFT, why)
+    return WritingVerdict(Ending.UNWRITTEN, partial, WrittenBy.CODE, why, partial.missing())

@@ -15,10 +15,16 @@ class Costs:
 
     _known: dict[str, float] = field(default_factory=dict)
     _last: dict[str, float] = field(default_factory=dict)
+    _origin: dict[str, str] = field(default_factory=dict)
 
     def resume(self, session_id: str, before: float) -> None:
         """A session that earlier runs have paid for in part."""
         self._last.setdefault(session_id, before)
+
+    def fork(self, session_id: str, origin: str) -> None:
+        """A fork of a session: its totals go on from that one's, and what it costs is that one's cost."""
+        self._last[session_id] = self._last.get(origin, 0.0)
+        self._origin[session_id] = origin
 
     def report(self, session_id: str, total: float | None) -> None:
         """A result's total for a session."""
@@ -26,12 +32,13 @@ class Costs:
             return
         last = self._last.get(session_id, 0.0)
         grown = total - last if total >= last else total
-        self._known[session_id] = self._known.get(session_id, 0.0) + grown
+        payer = self._origin.get(session_id, session_id)
+        self._known[payer] = self._known.get(payer, 0.0) + grown
         self._last[session_id] = total
 
     def of(self, session_id: str) -> float | None:
-        """This run's cost of one session, None when unknown."""
-        known = self._known.get(session_id)
+        """This run's cost of one session, its forks included; None when unknown."""
+        known = self._known.get(self._origin.get(session_id, session_id))
         return None if known is None else round(known, 6)
 
     @property

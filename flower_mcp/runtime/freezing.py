@@ -20,12 +20,14 @@ from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.runtime.documents import Text, freeze_text, state_of
 from flower_mcp.runtime.facts import known
 from flower_mcp.runtime.keeping import running
+from flower_mcp.runtime.overflowing import end_fork
 from flower_mcp.runtime.scene import add_to_scene, git_lines, running_lines, stopped_lines
 from flower_mcp.runtime.step import MoveEnd, StepRun
 
 
 async def freeze(run: StepRun) -> MoveEnd:
-    """Freeze what the session wrote."""
+    """Freeze what the session, or a fork of it, wrote."""
+    end_fork(run)
     verdict = run.handing.verdict
     if verdict is None or verdict.handoff is None:
         return await degrade(run)
@@ -34,6 +36,7 @@ async def freeze(run: StepRun) -> MoveEnd:
 
 async def degrade(run: StepRun) -> MoveEnd:
     """Assemble a document from what is known, keep whatever the session did write, and freeze that."""
+    end_fork(run)
     verdict = run.handing.verdict
     why = (verdict.why if verdict else None) or run.handing.why or "the session could not write"
     if run.session is not None:
@@ -53,6 +56,7 @@ def _completed_by(assembled: Handoff, partial: Handoff) -> Handoff:
 
 async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: str | None) -> MoveEnd:
     lines = [
+        *(run.handing.rewinding.ran if run.handing.rewinding else ()),
         *await git_lines(run.setting.workspace),
         *stopped_lines(run.handing.stopped),
         *running_lines(await anyio.to_thread.run_sync(running, run.run_id)),
@@ -76,7 +80,7 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
     run.handing = replace(
         run.handing, text=document.text, path=document.path, revision=document.revision, frozen_at=time.time(),
         document=document, stopped=[], verdict=None, partial=Handoff(), why="", asks=0, launched=False,
-        as_is=False, chosen=None,
+        as_is=False, chosen=None, rewinding=None,
     )  # fmt: skip
     run.record.generation(
         durable=True,
@@ -86,7 +90,7 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         why=why,
     )
     run.record.document(state_of(document))
-    if written_by is WrittenBy.DRAFT:
+    if written_by is WrittenBy.DRAFT or (written_by is WrittenBy.REWOUND and run.draft_is_complete()):
         run.setting.books.lives.remove_draft(run.step)
     if document.handoff.degraded:
         run.record.error(f"交接降级({why})")

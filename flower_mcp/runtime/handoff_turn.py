@@ -23,6 +23,7 @@ from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.look import OWED
 from flower_mcp.runtime.opening import run_failed
 from flower_mcp.runtime.options import Opening
+from flower_mcp.runtime.overflowing import looked_into, overflowed
 from flower_mcp.runtime.signals import Asked, Gone, Measured, Said, Stuck, TurnEnded
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.runtime.working import account
@@ -47,7 +48,7 @@ async def ask(run: StepRun) -> MoveEnd:
     run.handing.asks = 1
     run.handing.began = time.time()
     prompt = await with_facts(run, render("handoff", {"used": used, "window": window}))
-    return await _written(run, prompt, Handoff())
+    return await write(run, prompt, Handoff())
 
 
 async def ask_again(run: StepRun) -> MoveEnd:
@@ -55,7 +56,7 @@ async def ask_again(run: StepRun) -> MoveEnd:
     verdict = run.handing.verdict
     missing = " and ".join(verdict.missing) if verdict else "doing and next"
     run.handing.asks += 1
-    return await _written(run, render("again", {"missing": missing}), run.handing.partial)
+    return await write(run, render("again", {"missing": missing}), run.handing.partial)
 
 
 def new_draft(run: StepRun) -> Handoff | None:
@@ -67,7 +68,7 @@ def new_draft(run: StepRun) -> Handoff | None:
     return Handoff.from_markdown(draft.text, run.step)
 
 
-async def _written(run: StepRun, prompt: str, before: Handoff) -> MoveEnd:
+async def write(run: StepRun, prompt: str, before: Handoff) -> MoveEnd:
     """Run one handoff turn and judge it."""
     outcome, text = await _tried(run, prompt)
     if run.stop_asked:
@@ -77,7 +78,19 @@ async def _written(run: StepRun, prompt: str, before: Handoff) -> MoveEnd:
         return run_failed(run, outcome)
     handoff = _joined(before, Handoff.from_markdown(text, run.step), text)
     run.handing.partial = handoff
-    written = Written(_end(outcome), handoff, new_draft(run), run.handing.asks, _detail(outcome))
+    return judged(run, outcome, handoff)
+
+
+def judged(run: StepRun, outcome: Outcome, handoff: Handoff | None = None) -> MoveEnd:
+    """Judge how a handoff turn ended, in the session or in a fork of it, and keep the verdict."""
+    rewinding = run.handing.rewinding
+    if rewinding is None and RULES[failure_of(outcome)].action is Action.HAND_OFF:
+        outcome = looked_into(run, outcome)
+        overflowed(run, outcome)
+    written = Written(
+        _end(outcome), handoff, new_draft(run), run.handing.asks, _detail(outcome),
+        rewound=rewinding.by if rewinding else 0, overflow=run.handing.why,
+    )  # fmt: skip
     run.handing.verdict = judge(written)
     return run.handing.verdict.ending, Guard.ANY
 
@@ -90,7 +103,7 @@ async def _tried(run: StepRun, prompt: str) -> tuple[Outcome, str]:
         outcome, text = await _turn(run, prompt)
         kind = failure_of(outcome)
         if kind is Failure.BUDGET or (kind is Failure.CLI_DIED and retry):
-            if not await _reopen_without_budget(run):
+            if run.handing.rewinding or not await _reopen_without_budget(run):
                 break
         elif kind not in PASSING or retry is None:
             break
@@ -128,7 +141,7 @@ async def _result(run: StepRun, mine: str, texts: list[str]) -> Outcome:
         match signal:
             case Said(text):
                 texts.append(text)
-            case Measured(meter):
+            case Measured(meter) if run.handing.rewinding is None:
                 run.record.generation(context=meter.context)
                 run.record.change(context=meter.context)
             case TurnEnded():
@@ -170,6 +183,8 @@ def _end(outcome: Outcome) -> TurnEnd:
     kind = failure_of(outcome)
     if kind in (Failure.NONE, Failure.OUR_BREAK):
         return TurnEnd.CUT if outcome.stop_reason == "max_tokens" else TurnEnd.COMPLETED
+    if RULES[kind].action is Action.HAND_OFF:
+        return TurnEnd.FULL
     if kind is Failure.OUTPUT_LIMIT:
         return TurnEnd.CUT
     if kind is Failure.SILENT:

@@ -10,6 +10,7 @@ from flower_mcp.runtime.ending import fail, finish, stop
 from flower_mcp.runtime.freezing import degrade, freeze
 from flower_mcp.runtime.handoff_turn import ask, ask_again
 from flower_mcp.runtime.opening import begin, launch, pause, resume
+from flower_mcp.runtime.rewind import rewind
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.runtime.working import drain, work
 
@@ -21,6 +22,7 @@ MOVES: dict[Move, Callable[[StepRun], Awaitable[MoveEnd]]] = {
     Move.DRAIN: drain,
     Move.ASK: ask,
     Move.ASK_AGAIN: ask_again,
+    Move.REWIND: rewind,
     Move.FREEZE: freeze,
     Move.DEGRADE: degrade,
     Move.OPEN_WINDOW: open_window,

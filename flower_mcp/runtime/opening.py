@@ -21,6 +21,7 @@ from flower_mcp.runtime.documents import current_text
 from flower_mcp.runtime.edits import newest, wait_while_held
 from flower_mcp.runtime.look import is_born, transcript_of, was_cut_off
 from flower_mcp.runtime.options import Opening
+from flower_mcp.runtime.overflowing import looked_into, overflowed
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.workbench.transcripts import lines_backwards
 
@@ -133,11 +134,12 @@ async def pause(run: StepRun) -> MoveEnd:
 
 def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
     """Ask the table of failures what an outcome asks for, and keep the reason."""
+    outcome = looked_into(run, outcome)
     kind = failure_of(outcome)
     rule = RULES[kind]
     run.failure = kind
     if rule.action is Action.HAND_OFF:
-        run.handing.why = outcome.words
+        overflowed(run, outcome)
         run.barren_sessions += int(run.session is not None and run.session.reader.good == 0)
         return Ending.OVERFLOW, Guard.BARREN if run.barren_sessions > 1 else Guard.ANY
     run.failures_in_a_row += 1

@@ -69,11 +69,24 @@ def firm_settings(environment: Mapping[str, str], environ: Mapping[str, str]) ->
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a session's process is started: a new id, or an old one resumed."""
+    """How a session's process is started: a new id, an old one resumed, or a fork of another at a line of its history.
+
+    `at` is the uuid of the last line that a fork of `fork_of` keeps.
+    """
 
     session_id: str
     resume: bool = False
     budget_usd: float | None = None
+    fork_of: str = ""
+    at: str = ""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the SDK is told about whose session it is."""
+        if self.fork_of:
+            fork = {"resume": self.fork_of, "fork_session": True, "resume_session_at": self.at}
+            return {**fork, "session_id": self.session_id}
+        return {"resume": self.session_id} if self.resume else {"session_id": self.session_id}
 
 
 def options_for(
@@ -93,11 +106,8 @@ def options_for(
     if mcp_server is not None:
         servers["flower"] = {"type": "sdk", "name": "flower", "instance": mcp_server, "alwaysLoad": True}
     instructions = "\n\n".join(part for part in (load("session").strip(), spec.instructions.strip()) if part)
-    identity: Mapping[str, Any] = (
-        {"resume": opening.session_id} if opening.resume else {"session_id": opening.session_id}
-    )
     return ClaudeAgentOptions(
-        **identity,
+        **opening.identity,
         system_prompt={"type": "preset", "preset": "claude_code", "append": instructions},
         allowed_tools=[*spec.allowed_tools, *(("mcp__flower",) if mcp_server is not None else ())],
         disallowed_tools=[*spec.disallowed_tools, *TIMERS],

@@ -26,6 +26,7 @@ from claude_agent_sdk import (
 
 from flower_mcp.core.failures import Outcome
 from flower_mcp.core.meter import Meter, Usage
+from flower_mcp.core.rewinding import CUT_BY_THE_WINDOW
 from flower_mcp.runtime.signals import (
     BackgroundTask,
     Idle,
@@ -40,7 +41,7 @@ from flower_mcp.runtime.signals import (
 
 ENDED = frozenset({"completed", "failed", "stopped", "killed"})  # statuses of tasks, in both of the CLI's vocabularies
 _IN_BACKGROUND = re.compile(r"running in background with ID: ([\w-]+)\..{0,40}written to: ([^\n]{1,400}?\.output)")
-CUT = frozenset({"max_tokens", "model_context_window_exceeded"})  # stop reasons of answers that are not whole
+CUT = "max_tokens"  # the stop reason of an answer that is not whole
 MOST_BAD = 5  # in a row; the CLI itself asks three times for more of a cut answer before it gives up
 SYNTHETIC = "<synthetic>"  # the model's name on messages that the CLI wrote itself
 
@@ -160,7 +161,10 @@ class Reader:
         """A message ended: a good one, unless it was cut at a limit, or its stream broke (no stop reason then)."""
         if self._stop_reason is None:
             return
-        if self._stop_reason in CUT:
+        if self._stop_reason == CUT_BY_THE_WINDOW:
+            self._bad_in_a_row = 0
+            yield Stuck(Outcome(is_error=True, stop_reason=self._stop_reason, text="the answer reached the window"))
+        elif self._stop_reason == CUT:
             yield from self._bad(Outcome(is_error=True, error="max_output_tokens", text=f"cut: {self._stop_reason}"))
         else:
             self.good += 1
@@ -196,6 +200,7 @@ class Reader:
         words = message.result or "; ".join(message.errors or ())
         outcome = Outcome(
             is_error=failed,
+            empty=not failed and message.terminal_reason == "completed" and not words.strip(),
             terminal_reason=message.terminal_reason,
             status=message.api_error_status,
             error=self._error if failed else None,

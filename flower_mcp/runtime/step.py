@@ -36,6 +36,7 @@ from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.keeping import Ended, end_marked
 from flower_mcp.runtime.late_edits import LateEdits
 from flower_mcp.runtime.options import Opening
+from flower_mcp.runtime.overflowing import Rewinding, filled
 from flower_mcp.runtime.permissions import Asker, Permissions
 from flower_mcp.runtime.record import Books, OnEvent, Record
 from flower_mcp.runtime.session import Session
@@ -101,6 +102,7 @@ class Handing:
     launched: bool = False
     as_is: bool = False  # the person said: launch it as it stands
     chosen: Seen | None = None  # what was chosen when the window closed
+    rewinding: Rewinding | None = None  # after an overflow
 
 
 class StepRun:
@@ -233,7 +235,7 @@ class StepRun:
             while True:
                 session, signal = await self._inbox.receive()
                 if session is None or session is self.session:
-                    return signal
+                    return filled(self, signal)
         return None
 
     def ask(self, what: str) -> None:
@@ -287,6 +289,10 @@ class StepRun:
                 return None
         elif spare is not None:
             spare.session.close()
+        return await self.start(opening)
+
+    async def start(self, opening: Opening) -> Outcome | None:
+        """Start a session's process and make that session the living one; None when it is connected."""
         try:
             self.session = self._built(opening)
         except OSError as error:

@@ -112,13 +112,15 @@ def _turn_end(run: StepRun, signal: TurnEnded) -> MoveEnd | None:
         endings[kind] = Ending.STOP
     if kind in endings:
         return endings[kind], Guard.ANY
+    full = run.stuck is not None and RULES[failure_of(run.stuck.outcome)].action is Action.HAND_OFF
     again = RULES[kind].action is Action.RETRY or run.stuck is not None
-    if again and run.why_break() == Break.LINE:
+    if again and not full and run.why_break() == Break.LINE:
         return _broken(run, Break.LINE)  # over the line it is no use to try again
     stuck, run.stuck = run.stuck, None
-    if kind is Failure.ABORTED and (run.refused_401 or stuck):
-        return run_failed(run, REFUSED if run.refused_401 or stuck is None else stuck.outcome)
-    return run_failed(run, signal.outcome)
+    outcome = signal.outcome
+    if stuck is not None and (full or kind is Failure.ABORTED):
+        outcome = stuck.outcome
+    return run_failed(run, REFUSED if kind is Failure.ABORTED and run.refused_401 else outcome)
 
 
 def _broken(run: StepRun, reason: Break) -> MoveEnd:
@@ -199,12 +201,9 @@ def account(run: StepRun, signal: TurnEnded) -> None:
     run.costs.report(session.id, signal.cost_usd)
     generation = run.record.row.generation
     turns = (generation.num_turns if generation else 0) + signal.num_turns
-    run.record.generation(cost_usd=run.costs.of(session.id), num_turns=turns, context=session.reader.meter.context)
-    run.record.change(
-        cost_usd=run.costs.total,
-        num_turns=run.record.row.num_turns + signal.num_turns,
-        context=session.reader.meter.context,
-    )
+    context = run.record.row.context if run.handing.rewinding else session.reader.meter.context  # a fork has less
+    run.record.generation(cost_usd=run.costs.of(session.id), num_turns=turns, context=context)
+    run.record.change(cost_usd=run.costs.total, num_turns=run.record.row.num_turns + signal.num_turns, context=context)
 
 
 async def _retrying(run: StepRun, signal: Retrying) -> None:

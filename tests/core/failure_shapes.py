@@ -236,5 +236,52 @@ EXITS = {
     ),
     "no folder": (exited(None, "Working directory does not exist: gone"), Failure.REFUSED_START),
     "no CLI": (exited(None, "Claude Code not found at: gone"), Failure.REFUSED_START),
-    "the words of an overflow": (exited(1, TOO_LONG), Failure.CLI_DIED),
+    "the words of an overflow": (exited(1, TOO_LONG), Failure.OVERFLOW),
+    "the words of an overflow, on standard error": (exited(1, stderr=f"Error: {TOO_LONG}"), Failure.OVERFLOW),
+}
+
+# What only the measured context tells from something else, in a window of 200,000: the least context at which it is an
+# overflow, and what it is with one token less (None: always an overflow).
+NEAR_THE_END: dict[str, tuple[Outcome, int, tuple[int, Failure] | None]] = {
+    "400 in new words": (
+        failed("api_error", 400, "unknown", "API Error: 400 some brand new words 0x17"),
+        180_000, (179_999, Failure.UNKNOWN),
+    ),
+    "422 in new words": (failed("api_error", 422, "unknown", "nope"), 180_000, (20_000, Failure.UNKNOWN)),
+    "exit 1 without a word": (exited(1), 180_000, (179_999, Failure.CLI_DIED)),
+    "exit 1 with a note on the model": (
+        exited(1, stderr="[claude-code:unrecognized_model] my-model"), 194_000, (10_000, Failure.CLI_DIED),
+    ),
+    "cut at the output limit, with no room left": (
+        failed("api_error", None, "max_output_tokens", "exceeded the 32000 output token maximum"),
+        198_000, (197_999, Failure.OUTPUT_LIMIT),
+    ),
+    "not a word at the limit": (
+        Outcome(terminal_reason="completed", stop_reason="end_turn", empty=True), 198_000, (197_999, Failure.NONE),
+    ),
+    "a server error above the window": (
+        failed("api_error", 500, "server_error", "API Error: 500 Internal server error"),
+        200_001, (200_000, Failure.SERVER),
+    ),
+    "the words of one": (failed("api_error", 400, "unknown", "API Error: 400 context length exceeded"), 1, None),
+}  # fmt: skip
+
+# Their own numbers say that a prompt far below the window was asked to leave room for too long an answer.
+BLAMING = {
+    "in the completion": (
+        "This model's maximum context length is 131072 tokens. However, you requested 131217 tokens (3217 in the "
+        "messages, 128000 in the completion). Please reduce the length of the messages or completion."
+    ),
+    "in the output": (
+        "This endpoint's maximum context length is 131072 tokens. However, you requested about 131217 tokens (3217 of "
+        "text input, 128000 in the output). Please reduce the length of either one."
+    ),
+    "with tools": (
+        "This endpoint's maximum context length is 131,072 tokens. However, you requested about 140,000 tokens (3,217 "
+        "of text input, 5,000 of tool input, 131,783 in the output). Please reduce the length of either one."
+    ),
+    "the API's own": (
+        "input length and `max_tokens` exceed context limit: 3217 + 198000 > 200000, decrease input length or "
+        "`max_tokens` and try again"
+    ),
 }

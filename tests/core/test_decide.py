@@ -28,12 +28,14 @@ EXPECTED: list[tuple[State, Ending, Guard, Move, State]] = [
     (State.LAUNCHING, Ending.BUDGET, ANY, Move.STOP, State.STOPPED),
     (State.LAUNCHING, Ending.TURNS, ANY, Move.STOP, State.STOPPED),
     (State.LAUNCHING, Ending.STOP, ANY, Move.STOP, State.STOPPED),
+    (State.LAUNCHING, Ending.OVERFLOW, ANY, Move.REWIND, State.WRITING),
+    (State.LAUNCHING, Ending.OVERFLOW, Guard.BARREN, Move.FAIL, State.FAILED),
     # it works
     (State.WORKING, Ending.COMPLETED, ANY, Move.FINISH, State.DONE),
     (State.WORKING, Ending.LINE, ANY, Move.DRAIN, State.DRAINING),
     (State.WORKING, Ending.LINE, Guard.FRESH, Move.FAIL, State.FAILED),
     (State.WORKING, Ending.ASKED, ANY, Move.DRAIN, State.DRAINING),
-    (State.WORKING, Ending.OVERFLOW, ANY, Move.DEGRADE, State.WRITING),
+    (State.WORKING, Ending.OVERFLOW, ANY, Move.REWIND, State.WRITING),
     (State.WORKING, Ending.OVERFLOW, Guard.BARREN, Move.FAIL, State.FAILED),
     (State.WORKING, Ending.RETRY, ANY, Move.PAUSE, State.WAITING),
     (State.WORKING, Ending.GIVE_UP, ANY, Move.FAIL, State.FAILED),
@@ -47,6 +49,7 @@ EXPECTED: list[tuple[State, Ending, Guard, Move, State]] = [
     # it writes
     (State.WRITING, Ending.WRITTEN, ANY, Move.FREEZE, State.WRITING),
     (State.WRITING, Ending.INCOMPLETE, ANY, Move.ASK_AGAIN, State.WRITING),
+    (State.WRITING, Ending.OVERFLOW, ANY, Move.REWIND, State.WRITING),
     (State.WRITING, Ending.UNWRITTEN, ANY, Move.DEGRADE, State.WRITING),
     (State.WRITING, Ending.FROZEN, Guard.LEFT, Move.OPEN_WINDOW, State.EDITING),
     (State.WRITING, Ending.FROZEN, Guard.NONE_LEFT, Move.STOP, State.STOPPED),
@@ -92,9 +95,21 @@ HISTORIES: dict[str, tuple[list[tuple[Ending, Guard]], list[Move], State]] = {
     "an overflow, and the last handoff that is left": (
         [
             (Ending.WAITING_DOCUMENT, ANY), (Ending.OPENED, ANY), (Ending.OVERFLOW, ANY),
-            (Ending.FROZEN, Guard.NONE_LEFT),
+            (Ending.WRITTEN, ANY), (Ending.FROZEN, Guard.NONE_LEFT),
         ],
-        [Move.LAUNCH, Move.WORK, Move.DEGRADE, Move.STOP],
+        [Move.LAUNCH, Move.WORK, Move.REWIND, Move.FREEZE, Move.STOP],
+        State.STOPPED,
+    ),
+    "an overflow of the handoff turn, and no fork can write": (
+        [
+            (Ending.NEW_TASK, ANY), (Ending.OPENED, ANY), (Ending.LINE, ANY), (Ending.DRAINED, ANY),
+            (Ending.OVERFLOW, ANY), (Ending.OVERFLOW, ANY), (Ending.INCOMPLETE, ANY), (Ending.OVERFLOW, ANY),
+            (Ending.UNWRITTEN, ANY), (Ending.FROZEN, Guard.LEFT), (Ending.STOP, ANY),
+        ],
+        [
+            Move.BEGIN, Move.WORK, Move.DRAIN, Move.ASK, Move.REWIND, Move.REWIND, Move.ASK_AGAIN, Move.REWIND,
+            Move.DEGRADE, Move.OPEN_WINDOW, Move.STOP,
+        ],
         State.STOPPED,
     ),
     "two retries, and the session was never born": (
@@ -199,7 +214,8 @@ def test_every_state_of_the_table_is_reached_and_every_ending_and_move_is_used()
 def test_the_handoff_turn_is_ended_by_its_own_endings_alone() -> None:
     """No line, budget or turn limit may cut the writing off: each document would be degraded."""
     endings = {row.ending for row in TABLE.values() if row.state is State.WRITING}
-    assert endings.isdisjoint({Ending.LINE, Ending.BUDGET, Ending.TURNS, Ending.RETRY, Ending.OVERFLOW})
+    assert endings.isdisjoint({Ending.LINE, Ending.BUDGET, Ending.TURNS, Ending.RETRY})
+    assert decide(State.WRITING, Ending.OVERFLOW).next is State.WRITING
 
 
 @given(st.data())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from flower_mcp.core.failures import (
     Outcome,
     failure_of,
 )
-from tests.core.failure_shapes import EXITS, FULL, OTHERS, POISONED, exited, failed
+from tests.core.failure_shapes import BLAMING, EXITS, FULL, NEAR_THE_END, OTHERS, POISONED, exited, failed
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "data" / "overflow.json").read_text(encoding="utf-8")
@@ -37,6 +38,61 @@ OTHER_ERRORS: list[dict[str, str]] = [case for case in CASES["not_overflow"] if 
 @pytest.mark.parametrize(("outcome", "kind"), FULL.values(), ids=FULL)
 def test_a_full_context_is_told_from_what_looks_like_one(outcome: Outcome, kind: Failure) -> None:
     assert failure_of(outcome) is kind
+
+
+@pytest.mark.parametrize(("outcome", "at", "below"), NEAR_THE_END.values(), ids=NEAR_THE_END)
+def test_how_full_the_session_was_is_a_second_sign(
+    outcome: Outcome, at: int, below: tuple[int, Failure] | None
+) -> None:
+    window = 200_000
+    assert failure_of(replace(outcome, context=at, window=window)) is Failure.OVERFLOW
+    context, kind = below or (0, Failure.OVERFLOW)
+    assert failure_of(replace(outcome, context=context, window=window)) is kind
+    assert failure_of(replace(outcome, context=at, window=0)) is kind  # nobody knows the window
+
+
+FIRM = {
+    "too many requests": failed("api_error", 429, "rate_limit", "slow down"),
+    "overloaded": failed("api_error", 529, "server_error", "Overloaded"),
+    "overloaded without a status": failed("api_error", None, "overloaded", "Overloaded"),
+    "credentials": failed("api_error", 401, "authentication_failed"),
+    "no such model": failed("api_error", 404, "model_not_found"),
+    "billing": failed("api_error", 402, "billing_error"),
+    "killed": exited(-9),
+    "terminated": exited(143),
+    "ended with words": exited(1, stderr="node: bad option"),
+    "crashed": exited(1, "[session_crash] error_name=AbortError"),
+    "our break": Outcome(terminal_reason="hook_stopped", stop_reason="tool_use"),
+    "interrupted": failed("aborted_tools"),
+    "an answer": Outcome(terminal_reason="completed", stop_reason="end_turn"),
+    "no connection": failed("api_error", None, "unknown", "Connection refused (ECONNREFUSED)"),
+}
+
+
+@pytest.mark.parametrize("outcome", FIRM.values(), ids=FIRM)
+def test_what_is_known_stays_what_it_is_however_full_the_session_was(outcome: Outcome) -> None:
+    assert failure_of(replace(outcome, context=250_000, window=200_000)) is failure_of(outcome)
+    assert failure_of(outcome) is not Failure.OVERFLOW
+
+
+@pytest.mark.parametrize("details", BLAMING.values(), ids=BLAMING)
+def test_an_overflow_whose_numbers_blame_max_tokens_ends_a_fresh_session_and_is_handed_off_by_an_old_one(
+    details: str,
+) -> None:
+    outcome = failed("prompt_too_long", 400, "invalid_request", "Prompt is too long", details=details)
+    assert failure_of(replace(outcome, fresh=True)) is Failure.NO_ROOM
+    assert failure_of(outcome) is Failure.OVERFLOW
+    rule = RULES[Failure.NO_ROOM]
+    assert rule.action is Action.STOP
+    assert "MAX_OUTPUT_TOKENS" in rule.next
+    assert "max_tokens" in Failure.NO_ROOM
+    assert details in replace(outcome, fresh=True).words
+
+
+@pytest.mark.parametrize("text", [*OVERFLOWS, "prompt is too long: 210000 tokens > 200000 maximum"])
+def test_an_overflow_of_the_prompt_itself_blames_nobody_on_a_fresh_session_either(text: str) -> None:
+    outcome = failed("prompt_too_long", 400, "invalid_request", "Prompt is too long", details=text, fresh=True)
+    assert failure_of(outcome) is Failure.OVERFLOW
 
 
 @pytest.mark.parametrize("text", POISONED.values(), ids=POISONED)
@@ -183,7 +239,8 @@ def test_every_kind_has_a_rule_and_what_will_not_get_better_by_trying_has_a_smal
             Action.STOP,
             {
                 Failure.BUDGET, Failure.TURNS, Failure.CREDENTIALS, Failure.PERMISSION, Failure.BILLING, Failure.PLAN,
-                Failure.MODEL, Failure.REFUSAL, Failure.LIMITED, Failure.REFUSED_START, Failure.OUR_BREAK,
+                Failure.MODEL, Failure.NO_ROOM, Failure.REFUSAL, Failure.LIMITED, Failure.REFUSED_START,
+                Failure.OUR_BREAK,
             },
         ),
         (
@@ -238,6 +295,11 @@ def test_an_error_always_has_words_for_people(outcome: Outcome, words: str) -> N
         exit_code=st.none() | st.integers(),
         stderr=st.text(),
         silent=st.booleans(),
+        details=st.text(max_size=9) | st.sampled_from(list(BLAMING.values())),
+        empty=st.booleans(),
+        context=st.integers(0, 300_000),
+        window=st.sampled_from([0, 200_000]),
+        fresh=st.booleans(),
     )
 )
 def test_no_outcome_is_without_a_kind_a_rule_and_words(outcome: Outcome) -> None:

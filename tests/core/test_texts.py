@@ -21,6 +21,7 @@ PLACEHOLDERS = {
     "continue": set(),
     "retry": set(),
     "late": {"path", "changes"},
+    "rewound": {"requests"},
 }
 HEADINGS = [
     "## 现在在做 · Doing now",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending
 from flower_mcp.core.handoff import Extra, Handoff
-from flower_mcp.core.writing import ASKS, TurnEnd, WritingVerdict, Written, judge
+from flower_mcp.core.writing import ASKS, TurnEnd, WritingVerdict, Written, back_to, judge, unrewound
 
 WHOLE = Handoff(doing="the parser", next="run the tests", decided="no regexes")
 OTHER = Handoff(doing="another account", next="another step")
@@ -24,7 +24,14 @@ HANDOFFS = st.none() | st.builds(
     decided=st.sampled_from(["", "x"]),
 )
 TURNS = st.builds(
-    Written, st.sampled_from(TurnEnd), HANDOFFS, HANDOFFS, st.integers(1, 5), st.sampled_from(["", "said so"])
+    Written,
+    st.sampled_from(TurnEnd),
+    HANDOFFS,
+    HANDOFFS,
+    st.integers(1, 5),
+    st.sampled_from(["", "said so"]),
+    rewound=st.integers(0, 3),
+    overflow=st.just("Prompt is too long"),
 )
 
 
@@ -113,6 +120,44 @@ TURNS = st.builds(
             WritingVerdict(Ending.WRITTEN, WHOLE, WrittenBy.SESSION, "no answer in time"),
             id="whole before the time was up: taken, and said",
         ),
+        pytest.param(
+            Written(TurnEnd.FULL, ONLY_DOING, detail="Prompt is too long"),
+            WritingVerdict(
+                Ending.OVERFLOW, ONLY_DOING, WrittenBy.CODE, "overflow: Prompt is too long, without next", ("next",)
+            ),
+            id="too full to write: rewound",
+        ),
+        pytest.param(
+            Written(TurnEnd.FULL, WHOLE, detail="Prompt is too long"),
+            WritingVerdict(Ending.WRITTEN, WHOLE, WrittenBy.SESSION, "overflow: Prompt is too long"),
+            id="too full after the document was whole: taken, and said",
+        ),
+        pytest.param(
+            Written(TurnEnd.COMPLETED, WHOLE, rewound=1, overflow="Prompt is too long"),
+            WritingVerdict(Ending.WRITTEN, WHOLE, WrittenBy.REWOUND, "Prompt is too long; rewound by 1 request"),
+            id="a fork wrote: taken, and said",
+        ),
+        pytest.param(
+            Written(TurnEnd.DIED, None, WHOLE, rewound=12, overflow="413"),
+            WritingVerdict(Ending.WRITTEN, WHOLE, WrittenBy.REWOUND, "413; rewound by 12 requests; the session ended"),
+            id="a fork handed its draft in and ended: taken, and said",
+        ),
+        pytest.param(
+            Written(TurnEnd.COMPLETED, ONLY_DOING, rewound=1, overflow="413"),
+            WritingVerdict(Ending.INCOMPLETE, why="413; rewound by 1 request", missing=("next",)),
+            id="a fork left a section out: asked again, in the fork",
+        ),
+        pytest.param(
+            Written(TurnEnd.ERROR, None, detail="500", rewound=3, overflow="413"),
+            WritingVerdict(
+                Ending.OVERFLOW,
+                NOTHING,
+                WrittenBy.CODE,
+                "413; rewound by 3 requests; error: 500, without doing and next",
+                ("doing", "next"),
+            ),
+            id="a fork could not write: rewound further",
+        ),
     ],
 )
 def test_a_handoff_turn_is_judged(written: Written, verdict: WritingVerdict) -> None:
@@ -153,8 +198,43 @@ def test_it_is_asked_again_only_by_name_only_once_and_only_a_turn_that_can_answe
 @given(TURNS)
 def test_code_writes_only_with_a_reason_that_goes_into_the_books(written: Written) -> None:
     verdict = judge(written)
-    assert (verdict.written_by is WrittenBy.CODE) == (verdict.ending is Ending.UNWRITTEN)
-    if verdict.ending is Ending.UNWRITTEN:
+    without = verdict.ending in (Ending.UNWRITTEN, Ending.OVERFLOW)
+    assert (verdict.written_by is WrittenBy.CODE) == without
+    if without:
         assert verdict.why
+        assert (verdict.ending is Ending.OVERFLOW) == (written.end is TurnEnd.FULL or written.rewound > 0)
     if written.end is not TurnEnd.COMPLETED:
         assert written.end.value in (verdict.why or "")
+
+
+@pytest.mark.parametrize(
+    ("requests", "kept"),
+    [
+        (0, []),
+        (1, [1]),
+        (2, [2, 1]),
+        (3, [3, 2, 1]),
+        (4, [4, 2, 1]),
+        (5, [5, 3, 2]),
+        (40, [40, 20, 10]),
+        (1_001, [1_001, 501, 251]),
+    ],
+)
+def test_a_fork_goes_back_by_one_request_then_to_a_half_then_to_a_quarter(requests: int, kept: list[int]) -> None:
+    attempts = [back_to(requests, attempt) for attempt in range(1, 6)]
+    assert attempts == kept + [None] * (5 - len(kept))
+
+
+@given(st.integers(0, 10_000))
+def test_each_attempt_goes_further_back_and_there_are_three_at_most(requests: int) -> None:
+    kept = [at for attempt in range(1, 10) if (at := back_to(requests, attempt)) is not None]
+    assert len(kept) == min(requests, 3)
+    assert kept == sorted(set(kept), reverse=True)
+    assert all(1 <= at <= requests for at in kept)
+
+
+def test_when_no_fork_wrote_the_sessions_own_draft_is_taken_and_half_a_draft_is_not() -> None:
+    why = "413; rewound by 3 requests; no answer in time"
+    assert unrewound(WHOLE, ONLY_DOING, why) == WritingVerdict(Ending.WRITTEN, WHOLE, WrittenBy.DRAFT, why)
+    code = WritingVerdict(Ending.UNWRITTEN, ONLY_DOING, WrittenBy.CODE, why, ("next",))
+    assert unrewound(ONLY_NEXT, ONLY_DOING, why) == unrewound(None, ONLY_DOING, why) == code

@@ -92,16 +92,6 @@ async def test_nothing_is_left_running_after_a_run(model: ScriptedModel, workspa
     assert not is_running(int((workspace / "left.pid").read_text()))
 
 
-async def test_an_overflow_gives_a_document_and_a_successor(model: ScriptedModel, workspace: Path) -> None:
-    model.script = each_session(Story([bash("echo one").at(40_000), overflow(210_000, 200_000)]), finish())
-    run = await run_step(workspace)
-    assert run.result.ok, run.result.error
-    assert run.phases() == ["done"]
-    assert run.result.generations[0].written_by == "code"
-    assert any(error.startswith("交接降级(") for error in run.result.errors)
-    assert run.result.attempts == 1
-
-
 async def test_two_fresh_sessions_that_overflow_at_once_end_the_step(model: ScriptedModel, workspace: Path) -> None:
     model.script = overflow(210_000, 200_000)
     run = await run_step(workspace)
