@@ -125,6 +125,8 @@ class Log:
         lines = [words(name, text=shorten(str(sections[name]))) for name in SECTIONS if sections.get(name)]
         if payload.get("degraded"):
             lines.append(words("degraded", why=shorten(str(payload.get("why") or ""))))
+        elif payload.get("written_by") == "rewound":
+            lines.append(words("rewound", why=shorten(str(payload.get("why") or ""))))
         path = payload.get("path")
         where = home_path(path) if path else words("in memory")
         return [*lines, words("written", path=where, cost=cost_text(words, payload.get("cost_usd")))]

@@ -99,6 +99,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "next": ("  - next       {text}", "  - 下一步    {text}"),
     "written": ("<- handoff written to {path} · {cost} so far", "<- 交接写在 {path} · 到现在 {cost}"),
     "in memory": ("memory alone: there is no file", "内存里,没有文件"),
+    "rewound": ("<- too full to write, so it wrote from earlier: {why}", "<- 上下文满了,退回之前写的交接({why})"),
     "degraded": ("<- degraded, the session could not write it: {why}", "<- 降级:交接没写成({why})"),
     "launched": (
         "<- a new session takes over, the context starts again from {context}",

@@ -104,6 +104,7 @@ def _rows() -> Iterable[Transition]:
     yield Transition(State.WORKING, Ending.ASKED, any_, Move.DRAIN, State.DRAINING)
 
     yield Transition(State.DRAINING, Ending.DRAINED, any_, Move.ASK, State.WRITING)
+    yield Transition(State.DRAINING, Ending.OVERFLOW, any_, Move.REWIND, State.WRITING)
     yield Transition(State.DRAINING, Ending.UNWRITTEN, any_, Move.DEGRADE, State.WRITING)
 
     yield Transition(State.WRITING, Ending.WRITTEN, any_, Move.FREEZE, State.WRITING)

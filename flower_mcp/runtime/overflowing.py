@@ -40,7 +40,8 @@ def filled(run: StepRun, signal: Signal) -> Signal:
     """A signal of an end, with how full the session was by then: the second sign of an overflow."""
     if not isinstance(signal, TurnEnded | Gone | Stuck):
         return signal
-    fresh = run.is_fresh and (run.session is None or run.session.reader.good == 0)
+    fresh = run.is_fresh and run.handing.rewinding is None
+    fresh = fresh and run.session is not None and run.session.reader.good == 0
     outcome = replace(signal.outcome, context=run.record.row.context, window=run.policy.window, fresh=fresh)
     return replace(signal, outcome=outcome)
 

@@ -15,6 +15,7 @@ from flower_mcp.core.meter import Meter, Watermark
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.opening import run_failed, start_ahead
+from flower_mcp.runtime.overflowing import overflowed
 from flower_mcp.runtime.permissions import brief
 from flower_mcp.runtime.signals import (
     Asked,
@@ -106,6 +107,7 @@ def _turn_end(run: StepRun, signal: TurnEnded) -> MoveEnd | None:
     if kind in (Failure.OUR_BREAK, Failure.ABORTED) and run.breaking is not None and run.stuck is None:
         return _broken(run, run.breaking)
     if kind is Failure.NONE:
+        run.stuck = None
         return run_failed(run, UNHEARD) if signal.ours and not signal.messages else None
     endings = {Failure.BUDGET: Ending.BUDGET, Failure.TURNS: Ending.TURNS}
     if kind is Failure.ABORTED and run.stop_asked:
@@ -257,6 +259,9 @@ async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:
                 return Ending.STOP, Guard.ANY
             if isinstance(signal, TurnEnded):
                 account(run, signal)
+            elif isinstance(signal, Gone) and RULES[failure_of(signal.outcome)].action is Action.HAND_OFF:
+                overflowed(run, signal.outcome)
+                return Ending.OVERFLOW, Guard.ANY
             elif isinstance(signal, Gone):
                 run.handing.why = "the session ended while it was waiting for its agents"
                 return Ending.UNWRITTEN, Guard.ANY

@@ -84,6 +84,13 @@ def test_the_lines_of_a_handoff_in_the_seeds_chinese() -> None:
     assert lines[-1] == "<- 新会话接手,上下文从 152.0K 重新开始"
 
 
+def test_a_rewound_document_says_so_and_from_how_far_back() -> None:
+    why = "Prompt is too long; rewound by 1 request"
+    done = {"phase": "done", "context": 1, "degraded": False, "written_by": "rewound", "why": why, "sections": {}}
+    log, _ = begun()
+    assert log.lines(Event("handoff", "", done), 1)[0] == f"<- too full to write, so it wrote from earlier: {why}"
+
+
 def test_a_degraded_document_says_so_and_an_unknown_cost_too() -> None:
     log, _ = begun()
     done = {"phase": "done", "context": 1, "degraded": True, "why": "it died", "path": None, "sections": {}}

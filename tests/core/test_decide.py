@@ -44,6 +44,7 @@ EXPECTED: list[tuple[State, Ending, Guard, Move, State]] = [
     (State.WORKING, Ending.STOP, ANY, Move.STOP, State.STOPPED),
     # its agents finish
     (State.DRAINING, Ending.DRAINED, ANY, Move.ASK, State.WRITING),
+    (State.DRAINING, Ending.OVERFLOW, ANY, Move.REWIND, State.WRITING),
     (State.DRAINING, Ending.UNWRITTEN, ANY, Move.DEGRADE, State.WRITING),
     (State.DRAINING, Ending.STOP, ANY, Move.STOP, State.STOPPED),
     # it writes

@@ -72,3 +72,22 @@ def test_costs_only_grow_and_the_total_is_the_sum(reports: list[tuple[str, float
     parts = [cost for cost in (costs.of("a"), costs.of("b")) if cost is not None]
     assert (costs.total is None) == (not parts)
     assert (costs.total or 0.0) == pytest.approx(sum(parts), abs=1e-5)
+
+
+def test_a_forks_total_goes_on_from_its_sessions_and_the_difference_is_that_sessions_cost() -> None:
+    costs = Costs()
+    costs.report("a", 1.5)
+    costs.fork("fork", "a")
+    costs.report("fork", 1.75)
+    costs.fork("second fork", "a")  # from the session again, not from the fork before
+    costs.report("second fork", 1.6)
+    assert costs.of("a") == costs.of("fork") == costs.of("second fork") == costs.total == 1.85
+
+
+def test_a_fork_of_a_session_of_an_earlier_run_costs_what_it_adds() -> None:
+    costs = Costs()
+    costs.resume("a", 2.0)
+    costs.fork("fork", "a")
+    assert (costs.of("a"), costs.total) == (None, None)
+    costs.report("fork", 2.25)
+    assert costs.of("a") == costs.total == 0.25
