@@ -53,7 +53,7 @@ def error_details(lines_from_the_end: Iterable[Mapping[str, Any]]) -> str:
     for line in lines_from_the_end:
         if line.get("isSidechain") or line.get("type") not in ("user", "assistant"):
             continue
-        return _readable(text_of(line.get("errorDetails"))) if line.get("isApiErrorMessage") else ""
+        return _readable(text_of(line.get("errorDetails")))
     return ""
 
 

@@ -57,6 +57,10 @@ TRANSCRIPTS: dict[str, tuple[list[Line], list[str]]] = {
     "the first request was answered": ([user("p", None), answer("a", "p", "m", "end_turn")], ["p"]),
     "the last request was refused": (REFUSED, ["p", "r1"]),
     "its answer was lost": (WORK, ["p", "r1"]),
+    "two prompts in a row are one request": (
+        [user("p", None), note("n", "p"), user("p2", "n"), answer("a1", "p2", "m1"), user("r1", "a1")],
+        ["p2"],
+    ),
     "one message in several lines is one request": (
         [user("p", None), answer("a1", "p", "m1"), answer("a2", "a1", "m1"), user("r1", "a2"), refused("e", "r1")],
         ["p"],
