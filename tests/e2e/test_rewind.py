@@ -69,9 +69,9 @@ def finish() -> Story:
     return Story([], then=text("All ported.").at(30_000))
 
 
-def working(*more: Reply, requests: int = 2) -> Story:
-    """So many requests that go well, and then what overflows."""
-    work: list[Reply] = [bash(f"echo step {number}").at(40_000 + number * 1_000) for number in range(requests)]
+def working(*more: Reply, requests: int = 2, apart: int = 21_000) -> Story:
+    """So many requests that go well, each `apart` tokens larger than the one before, and then what overflows."""
+    work: list[Reply] = [bash(f"echo step {number}").at(40_000 + number * apart) for number in range(requests)]
     return Story([*work, *more], then=FULL)
 
 
@@ -84,7 +84,7 @@ def rewound(run: Run, number: int = 0) -> str:
 
 async def test_forks_go_back_by_whole_requests_until_one_can_write(model: ScriptedModel, workspace: Path) -> None:
     two = (bash("sleep 0.2; echo slow") + bash("echo quick > quick.txt")).at(44_000)
-    first = working(two, bash("echo late > late.txt").but(output=50_000).at(49_000), requests=6)
+    first = working(two, bash("echo late > late.txt").but(output=50_000).at(49_000), requests=6, apart=500)
     half = text(document(without="Next")).at(30_000)
     dear = text(DOCUMENT).but(output=50_000).at(30_000)
     model.script = sessions = Sessions(first, finish(), writes=[FULL, TOO_LARGE, half, dear])
@@ -136,9 +136,9 @@ async def test_when_no_fork_can_write_the_sessions_draft_is_taken_and_then_code_
         if event.kind == "tool" and "drafted" in event.text:
             Workbench(workspace).lives.write_draft("work", document("From the draft."))
 
-    first = working(bash("echo drafted; sleep 0.3").at(45_000), bash("echo later > later.txt").at(46_000))
+    first = working(bash("echo drafted; sleep 0.3").at(62_000), bash("echo later > later.txt").at(63_000))
     model.script = sessions = Sessions(first, working(), finish(), writes=[FULL, Reply(hang=30), FULL, FULL, FULL])
-    run = await run_step(workspace, during=hand_in, handoff=policy(write_timeout=2.5), limit=110)
+    run = await run_step(workspace, during=hand_in, handoff=policy(write_timeout=4), limit=110)
     assert run.result.ok, run.result.error
     assert len(sessions.asked) == 5
     first_row, second_row, _ = run.result.generations
@@ -172,22 +172,33 @@ async def test_an_overflow_of_the_handoff_turn_is_rewound_whoever_refused_it(
     assert run.result.retired == tuple(sessions.order[:2])
 
 
-async def test_a_session_of_an_earlier_run_is_rewound_and_one_killed_while_its_fork_wrote_writes_in_the_next(
+async def test_a_session_of_an_earlier_run_is_rewound_and_a_stop_or_a_kill_while_its_fork_writes_loses_nothing(
     model: ScriptedModel, workspace: Path, environment: dict[str, str]
 ) -> None:
+    def stop(runtime: Runtime, event: Event) -> None:
+        if event.payload.get("phase") == "writing":
+            runtime.stop()
+
+    hangs = Reply(hang=60)
     done = Story([bash("echo one").at(40_000), text("One is done.").at(41_000)], then=FULL)
-    second = working()
-    model.script = sessions = Sessions(done, second, finish(), writes=[WRITES, Reply(hang=60), FULL, WRITES])
-    assert (await run_step(workspace, "Do one.")).result.ok
-    with supervisor(workspace, "Do two.", environment) as process:
-        await wait_until_async(lambda: len(sessions.asked) == 2, 60)
+    writes: list[Source] = [hangs, WRITES, hangs, FULL, WRITES]
+    model.script = sessions = Sessions(done, working(), finish(), writes=writes)
+    first = (await run_step(workspace, "Do one.")).result.session_id
+
+    stopped = await run_step(workspace, "Do two.", during=stop)
+    assert stopped.result.state == "stopped"
+    assert stopped.result.session_id == first
+    assert stopped.result.retired == ()
+    await wait_until_async(lambda: marked(f"FLOWER_RUN={stopped.result.run}") == [], 10)
+
+    with supervisor(workspace, "", environment) as process:
+        await wait_until_async(lambda: len(sessions.asked) == 3, 60)
         os.kill(process.pid, signal.SIGKILL)
     before = live(workspace)
     assert before["state"] == "writing"
     assert before["row"]["session_id"] == sessions.order[1]
     assert [row["written_by"] for row in before["row"]["generations"]] == ["rewound", None]
-    assert before["row"]["generations"][0]["session_id"] == sessions.order[0]
-    assert [len(request.messages) for request in sessions.asked[:1]] == [3]
+    assert before["row"]["retired"] == [first]
     await wait_until_async(lambda: marked(f"FLOWER_RUN={before['row']['run']}") == [], 10)
 
     run = await run_step(workspace, "")
@@ -195,30 +206,12 @@ async def test_a_session_of_an_earlier_run_is_rewound_and_one_killed_while_its_f
     assert run.result.resumed
     assert rewound(run).endswith("rewound by 1 request")
     assert run.result.retired == (sessions.order[1],)
-    assert sessions.order == [*before["row"]["retired"], sessions.order[1], run.result.session_id]
-    assert sessions.asked[2].session == sessions.order[1]  # the session itself is asked first
-    assert DOCUMENT.split("## ")[1].split("\n")[2] in sessions.worked[-1].all_text()
+    assert sessions.order == [first, *run.result.retired, run.result.session_id]
+    assert sessions.asked[3].session == sessions.order[1]  # the session itself is asked first
+    assert "port test_resume next" in sessions.worked[-1].all_text()
+    assert {len(request.messages) for request in sessions.asked if request.session not in sessions.order} == {3}
     lineage = json.loads((workspace.parent / "runs" / "lineage.json").read_text())
     assert lineage["steps"]["work"] == run.result.session_id
-
-
-async def test_a_stop_while_a_fork_writes_keeps_the_session_and_ends_the_fork(
-    model: ScriptedModel, workspace: Path
-) -> None:
-    def stop(runtime: Runtime, event: Event) -> None:
-        if event.payload.get("phase") == "writing":
-            runtime.stop()
-
-    model.script = sessions = Sessions(working(), finish(), writes=[Reply(hang=30), WRITES])
-    run = await run_step(workspace, during=stop)
-    assert run.result.state == "stopped"
-    assert run.result.session_id == sessions.order[0]
-    assert run.result.retired == ()
-    await wait_until_async(lambda: marked(f"FLOWER_RUN={run.result.run}") == [], 5)
-    again = await run_step(workspace, "")
-    assert again.result.ok, again.result.error
-    assert again.result.retired == (sessions.order[0],)
-    rewound(again)
 
 
 async def test_an_overflow_whose_numbers_blame_max_tokens_stops_a_fresh_session_and_names_it(
