@@ -91,6 +91,7 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
     run.record.document(state_of(document))
     if written_by is WrittenBy.DRAFT:
         run.setting.books.lives.remove_draft(run.step)
+    run.windows.wrote(run.record.row.context, degraded=document.handoff.degraded)
     if document.handoff.degraded:
         run.record.error(f"交接降级({why})")
     elif why:
