@@ -1,4 +1,4 @@
-"""The commands about a step's document, as click has them: hold, release, edit, show, history, diff; and config.
+"""The commands about a step's document, as click has them: hold, release, edit, show, history, diff; config and doctor.
 
 It must not import more than click before one of them runs.
 """
@@ -11,7 +11,17 @@ from typing import Any
 
 import click
 
-from flower_mcp.cli.options import Count, Folder, run_dir_option, workspace_option
+from flower_mcp.cli.options import (
+    Count,
+    Folder,
+    RunOptions,
+    at_option,
+    headroom_option,
+    model_option,
+    run_dir_option,
+    window_option,
+    workspace_option,
+)
 
 CLIENTS = ("claude-code", "claude-desktop", "inspector")  # server/clients.py has them; importing that costs a --help
 
@@ -154,4 +164,33 @@ def config(client: str, workspace: str | None) -> int:
     return config_command(client, workspace)
 
 
-COMMANDS: tuple[click.Command, ...] = (hold, release, edit, show, history, diff, config)
+@command(
+    "flower doctor", "flower doctor --forget", "flower doctor --forget 'https://api.anthropic.com claude-opus-5-5'"
+)
+@click.option(
+    "--forget",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[KEY]",
+    envvar="FLOWER_FORGET",
+    help="Remove the windows that overflows taught: all, or those of a key, an endpoint or a model.",
+)
+@model_option
+@window_option
+@headroom_option
+@at_option
+@click.pass_context
+def doctor(ctx: click.Context, /, forget: str | None, **given: Any) -> int:
+    """Say what is well, and what to do about the rest.
+
+    The windows that overflows taught, and where a run with these options would hand off. Ends with 1 if something is
+    wrong.
+    """
+    from flower_mcp.cli.doctor import doctor_command
+    from flower_mcp.cli.settings import without_weaker
+
+    return doctor_command(without_weaker(RunOptions(**given), ctx), forget)
+
+
+COMMANDS: tuple[click.Command, ...] = (hold, release, edit, show, history, diff, config, doctor)

@@ -214,17 +214,28 @@ run_dir_option = click.option(
     "-r", "--run-dir", metavar="DIR", default=RUN_DIR, show_default=True, envvar="FLOWER_RUN_DIR", type=Folder(),
     help="Where the books are kept.",
 )  # fmt: skip
+window_option = click.option(
+    "--window", type=Tokens(), metavar="TOKENS", envvar="FLOWER_WINDOW",
+    help="What the model can hold.  [default: what an overflow taught, else what the CLI reports]",
+)  # fmt: skip
+headroom_option = click.option(
+    "--headroom", type=Tokens(), metavar="TOKENS", envvar="FLOWER_HEADROOM",
+    help="Hand off so far below the window.  [default: 50000, or a quarter of a small window]",
+)  # fmt: skip
+at_option = click.option(
+    "--at", type=Tokens(), metavar="TOKENS", envvar="FLOWER_AT", help="Hand off at this context, whatever the window."
+)
+model_option = click.option(
+    "--model", metavar="NAME", envvar="FLOWER_MODEL", help="The model.  [default: Claude Code's choice]"
+)
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--step", metavar="NAME", default=STEP, show_default=True, envvar="FLOWER_STEP",
                  help="The piece of work: the name by which it is gone on with."),
     workspace_option,
     run_dir_option,
-    click.option("--window", type=Tokens(), metavar="TOKENS", envvar="FLOWER_WINDOW",
-                 help="What the model can hold.  [default: what the CLI reports]"),
-    click.option("--headroom", type=Tokens(), metavar="TOKENS", envvar="FLOWER_HEADROOM",
-                 help="Hand off so far below the window.  [default: 50000, or a quarter of a small window]"),
-    click.option("--at", type=Tokens(), metavar="TOKENS", envvar="FLOWER_AT",
-                 help="Hand off at this context, whatever the window."),
+    window_option,
+    headroom_option,
+    at_option,
     click.option("--max-generations", type=Count(), metavar="N", default=8, show_default=True,
                  envvar="FLOWER_MAX_GENERATIONS", help="The most handoffs in one run."),
     click.option("--no-handoff", is_flag=True, envvar="FLOWER_NO_HANDOFF",
@@ -236,7 +247,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--notify", type=Arguments(), metavar="COMMAND", envvar="FLOWER_NOTIFY",
                  help="Run this, the event as JSON on its stdin, when the step is held, asks for a permission, or is "
                       "over.  [default: the terminal's bell]"),
-    click.option("--model", metavar="NAME", envvar="FLOWER_MODEL", help="The model.  [default: Claude Code's choice]"),
+    model_option,
     click.option("--effort", type=click.Choice(EFFORTS), metavar="LEVEL", envvar="FLOWER_EFFORT",
                  help=f"How hard the model thinks: {', '.join(EFFORTS)}.  [default: Claude Code's choice]"),
     click.option("--permission-mode", type=click.Choice(PERMISSION_MODES), metavar="MODE", default="default",

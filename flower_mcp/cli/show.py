@@ -13,16 +13,15 @@ from typing import Any
 
 from flower_mcp.cli.output import shorten
 from flower_mcp.cli.show_edits import EditFacts, edit_lines
+from flower_mcp.cli.show_windows import source_text, window_lines
 from flower_mcp.cli.words import Words
 from flower_mcp.core.books import Generation, StepResult
 from flower_mcp.core.events import Event, Kind, Phase
 from flower_mcp.core.failures import Failure
-from flower_mcp.core.policy import WindowSource
 from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.core.windows import DEAR, EARLIER
 
 SECTIONS = ("doing", "decided", "deadends", "next")  # as in the seed's sample: scene is pointers, read in the file
-DEAR = 300_000  # tokens; a line above this makes every request dear
-CHEAPER = 200_000  # tokens; the line to use then
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +89,8 @@ class Log:
         return [("    · " if event.payload.get("by_agent") else "  · ") + shorten(event.text)]
 
     def _measured(self, event: Event) -> list[str]:
+        if "phase" in event.payload:
+            return window_lines(self._words, event)
         return [self._words("context", **_contexts(event.payload))] if self._verbose else []
 
     def _note(self, event: Event) -> list[str]:
@@ -171,19 +172,18 @@ def _which(words: Words, facts: Facts, payload: Mapping[str, Any], generation: i
 
 def _model(words: Words, facts: Facts, payload: Mapping[str, Any]) -> str:
     window, at = int(payload.get("window") or 0), int(payload.get("handoff_at") or 0)
-    source = str(payload.get("window_source") or WindowSource.GUESSED)
     line = words("hands off", at=used_text(at)) if facts.handoff else words("no handoff")
     text = words(
         "model",
         model=payload.get("model") or words("default model"),
         window=window_text(window),
-        source=words(f"source {source}"),
+        source=source_text(words, payload),
         line=line,
     )
     if facts.handoff and facts.line is not None and facts.line >= window:
         text += words("line too high", at=facts.line)
     elif facts.handoff and at > DEAR:
-        text += words("earlier", at=CHEAPER)
+        text += words("earlier", at=EARLIER)
     return text
 
 

@@ -58,6 +58,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "earlier": ("; earlier is cheaper: --at {at}", ";早点换更便宜:--at {at}"),
     "source set": ("set", "自己设定"),
     "source learned": ("learned from an overflow", "从一次溢出得知"),
+    "source learned from": ("learned from an overflow on {when}: {text}", "{when} 从一次溢出得知:{text}"),
     "source reported": ("reported by the CLI", "CLI 报告"),
     "source guessed": ("guessed from the name", "按名字猜的"),
     "line too high": (
@@ -174,6 +175,49 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "exit code": ("ended with exit code {code}", "退出码 {code}"),
     # other events
     "context": ("  context {context}/{window}", "  上下文 {context}/{window}"),
+    "window learned": (
+        "# the window is {window}, learned from: {text}; the next session hands off at {at}",
+        "# 窗口是 {window},从这句得知:{text};下一个会话到 {at} 换代",
+    ),
+    "window set refused": (
+        "! the API has refused below the window of {window} that you set: {text}; use --window {use}",
+        "! 接口在你设定的窗口 {window} 之下就拒绝了:{text};请用 --window {use}",
+    ),
+    "window exceeded": (
+        "# the learned window of {old} was wrong, a request of {context} was accepted: it is {window} ({source})",
+        "# 得知的窗口 {old} 不对,{context} 的请求也被接受了:现在是 {window}({source})",
+    ),
+    "window filled": (
+        "# the learned window of {old} is dropped, a new session begins with {context}: it is {window} ({source})",
+        "# 得知的窗口 {old} 不要了,新会话一开始就有 {context}:现在是 {window}({source})",
+    ),
+    "window assumed": (
+        "# Claude Code does not know {model}: its window of {window} is an assumption; --window sets the right one",
+        "# Claude Code 不认识 {model}:窗口 {window} 只是假定;用 --window 设定真正的窗口",
+    ),
+    "hand off earlier": (
+        "! two documents in a row could not be written by a session, at {contexts} of {window}: --at {line} hands "
+        "off earlier",
+        "! 连着两份交接都没写成,在 {window} 里的 {contexts}:--at {line} 可以早点换",
+    ),
+    # flower doctor
+    "doctor ok": ("ok  {text}", "好  {text}"),
+    "doctor wrong": ("!   {text}", "!   {text}"),
+    "doctor do": ("    {text}", "    {text}"),
+    "doctor window": ("window {window} ({source}), {line}", "窗口 {window}({source}),{line}"),
+    "doctor earlier": (
+        "every request there is dear, and documents written that late have come out empty; for long tasks type: "
+        "flower --at {at}",
+        "到那里每个请求都很贵,那么晚写的交接有过空的;长的任务请用:flower --at {at}",
+    ),
+    "doctor learned none": ("no window was learned from an overflow", "没有从溢出得知的窗口"),
+    "doctor learned": (
+        "{window} for {model} at {endpoint}, learned on {when}: {text}",
+        "{endpoint} 的 {model}:{window},{when} 得知:{text}",
+    ),
+    "doctor forget": ("to remove it: {command}", "要删掉它:{command}"),
+    "doctor forgotten": ("removed: {window} for {model} at {endpoint}", "删掉了:{endpoint} 的 {model},{window}"),
+    "doctor forgotten none": ("nothing was learned, so nothing was removed", "没有得知过什么,没有可删的"),
     "refused": ("! {what}: refused, nobody is here to allow it", "! {what}:被拒绝,没有人在场允许"),
     "undecided": (
         "! a question was answered with: nobody is here, decide and note it",

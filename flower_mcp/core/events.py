@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Phase(StrEnum):
-    """The phases within kinds session, handoff and edit: `payload["phase"]`."""
+    """The phases within kinds session, handoff, edit and context: `payload["phase"]`. A measured context has none."""
 
     STARTED = "started"
     RESUMED = "resumed"
@@ -47,6 +47,10 @@ class Phase(StrEnum):
     RELEASED = "released"
     CLOSED = "closed"
     LATE = "late"
+    LEARNED = "learned"
+    FORGOTTEN = "forgotten"
+    ASSUMED = "assumed"
+    ADVISED = "advised"
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,3 +96,16 @@ def object_of(value: object) -> Mapping[str, Any]:
 def text_of(value: object) -> str:
     """A text as it is, "" for anything else."""
     return value if isinstance(value, str) else ""
+
+
+def error_details(lines_from_the_end: Iterable[Mapping[str, Any]]) -> str | None:
+    """The API's own words about the main thread's last request, if that failed; None when it did not, or has none.
+
+    The CLI shows "Prompt is too long" in their place, and keeps them in the transcript (seen with 2.1.332).
+    """
+    for line in lines_from_the_end:
+        if line.get("type") != "assistant" or line.get("isSidechain"):
+            continue
+        details = line.get("errorDetails") if line.get("isApiErrorMessage") else None
+        return details if isinstance(details, str) and details.strip() else None
+    return None

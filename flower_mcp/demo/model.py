@@ -35,7 +35,18 @@ from typing import TYPE_CHECKING, Any
 from flower_mcp.demo.record import Exchange, Outcome, Record, Visit
 from flower_mcp.demo.reply import Reply, Text, Thinking, ToolUse, Usage, context, failure, overflow, text, tool
 from flower_mcp.demo.request import Request, Sender
-from flower_mcp.demo.script import Answer, Predicate, Script, Source, Story, as_script, asks, each_session, with_limit
+from flower_mcp.demo.script import (
+    Answer,
+    Predicate,
+    Script,
+    Source,
+    Story,
+    as_script,
+    asks,
+    each_session,
+    measured,
+    with_limit,
+)
 from flower_mcp.demo.wire import with_ids
 
 if TYPE_CHECKING:
@@ -65,6 +76,7 @@ __all__ = [
     "context",
     "each_session",
     "failure",
+    "measured",
     "overflow",
     "text",
     "tool",

@@ -102,10 +102,27 @@ def with_limit(source: Source, tokens: int, characters_per_token: int = 4) -> Sc
     inner = as_script(source)
 
     def script(request: Request) -> Answer | Awaitable[Answer]:
-        carried = len(request.raw.decode("utf-8", "replace")) // characters_per_token
+        carried = _carried(request, characters_per_token)
         return overflow(carried, tokens) if carried > tokens else inner(request)
 
     return script
+
+
+def measured(source: Source, characters_per_token: int = 4) -> Script:
+    """The same script, each reply saying the context that the body carries, counted as `with_limit` counts."""
+    inner = as_script(source)
+
+    async def script(request: Request) -> Answer:
+        given = inner(request)
+        answer = await given if isinstance(given, Awaitable) else given
+        reply = text(answer) if isinstance(answer, str) else answer
+        return reply.at(_carried(request, characters_per_token))
+
+    return script
+
+
+def _carried(request: Request, characters_per_token: int) -> int:
+    return len(request.raw.decode("utf-8", "replace")) // characters_per_token
 
 
 def _nothing_left(request: Request) -> Reply:

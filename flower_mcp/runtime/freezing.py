@@ -92,6 +92,7 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
     run.record.document(state_of(document))
     if written_by is WrittenBy.DRAFT or (written_by is WrittenBy.REWOUND and run.draft_is_complete()):
         run.setting.books.lives.remove_draft(run.step)
+    run.windows.wrote(run.record.row.context, degraded=document.handoff.degraded)
     if document.handoff.degraded:
         run.record.error(f"交接降级({why})")
     elif why:

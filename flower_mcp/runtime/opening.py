@@ -14,7 +14,6 @@ from flower_mcp.core.errors import NothingThere
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
 from flower_mcp.core.handoff import Handoff
-from flower_mcp.core.policy import WindowSource
 from flower_mcp.core.texts import load, used_text
 from flower_mcp.core.transcript import context_of
 from flower_mcp.runtime.documents import current_text
@@ -173,7 +172,7 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
         return run_failed(run, failure or Outcome(is_error=True, exited=True))
     if _has_no_credentials(session.account):
         return run_failed(run, Outcome(is_error=True, error="authentication_failed", text="Not logged in."))
-    await _learn_window(run)
+    await run.windows.settle()
     if prompt:  # none for a session that is resumed only to write its handoff
         await session.say(prompt if isinstance(prompt, str) else await prompt())
     run.record.remember_session()
@@ -186,6 +185,7 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
         handoff_at=run.policy.at,
         model=session.model or run.spec.model,
         context=context,
+        **(run.windows.origin() if run.windows.learned else {}),
     )
     return Ending.OPENED, Guard.ANY
 
@@ -197,17 +197,6 @@ def _has_no_credentials(account: dict[str, object]) -> bool:
         and account.get("tokenSource") in (None, "none")
         and account.get("apiKeySource") in (None, "none")
     )
-
-
-async def _learn_window(run: StepRun) -> None:
-    """Ask the CLI for the window, once a run, when nobody knows better."""
-    if run.source is not WindowSource.GUESSED or run.session is None:
-        return
-    window = await run.session.reported_window()
-    if window:
-        run.policy = run.policy.with_window(window)
-        run.source = WindowSource.REPORTED
-        run.record.policy(run.policy, run.source)
 
 
 def budget_left(run: StepRun) -> float | None:

@@ -14,6 +14,7 @@ import warnings
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -35,7 +36,16 @@ from flower_mcp.runtime.signals import Gone, Signal
 
 KEEPER_KILLED = -9  # the exit code when the keeper itself was killed; the CLI below it may live, and two would fork
 STDERR_LINES = 20
+UNKNOWN_MODEL = "[claude-code:unrecognized_model]"  # on standard error, with the first request (seen with 2.1.332)
 CONTROL_TIMEOUT = 5.0  # seconds; a control call waits behind undelivered messages, never longer than this
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What the CLI says of a session before its first request: the window in tokens, and the model's whole name."""
+
+    window: int
+    model: str
 
 
 class Session:
@@ -57,10 +67,11 @@ class Session:
         self.keeper = keeper
         self.account: dict[str, Any] = {}
         self.alive = False
+        self.model_is_unknown = False  # the CLI said so: the window that it reports is an assumption
         self._exit_code: int | None = None
         self.ended: tuple[Ended, ...] = ()
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
-        self._client = ClaudeSDKClient(options(self._stderr.append))
+        self._client = ClaudeSDKClient(options(self._take_stderr))
         self._send = send
         self._closing = anyio.Event()
         self.closed = anyio.Event()
@@ -118,16 +129,16 @@ class Session:
         """Stop a background task."""
         await self._control(lambda: self._client.stop_task(task_id))
 
-    async def reported_window(self) -> int | None:
-        """The window that the CLI assumes for this session, in tokens; None when it does not say within 5 s."""
-        window: int | None = None
+    async def reported(self) -> Reported | None:
+        """The window that the CLI assumes for this session, and for which model; None: it does not say within 5 s."""
         with anyio.move_on_after(CONTROL_TIMEOUT):
             try:
                 usage = await self._client.get_context_usage()
-                window = int(usage.get("rawMaxTokens") or usage.get("maxTokens") or 0) or None
+                window = int(usage.get("rawMaxTokens") or usage.get("maxTokens") or 0)
+                return Reported(window, str(usage.get("model") or "")) if window > 0 else None
             except (ClaudeSDKError, TypeError, ValueError, Exception):  # noqa: BLE001  # the SDK raises bare Exception
-                window = None
-        return window
+                return None
+        return None
 
     def close(self, *, retired: bool = False, over: bool = False) -> None:
         """Ask for the end, without waiting.
@@ -179,6 +190,10 @@ class Session:
     def _exit(self, code: int | None, words: str) -> Outcome:
         self._exit_code = code
         return Outcome(is_error=True, exited=True, exit_code=code, text=words, stderr="\n".join(self._stderr))
+
+    def _take_stderr(self, line: str) -> None:
+        self._stderr.append(line)
+        self.model_is_unknown = self.model_is_unknown or UNKNOWN_MODEL in line
 
     async def _control(self, call: Callable[[], Any]) -> None:
         """A control call that may fail: the process may just have ended, which the pump will tell."""

@@ -35,6 +35,7 @@ from flower_mcp.runtime.costs import Costs
 from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.keeping import Ended, end_marked
 from flower_mcp.runtime.late_edits import LateEdits
+from flower_mcp.runtime.learning import Windows
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import Rewinding, filled
 from flower_mcp.runtime.permissions import Asker, Permissions
@@ -115,6 +116,7 @@ class StepRun:
         self.spec = setting.spec
         self.policy = policy
         self.source = source
+        self.windows = Windows(self)
         document = setting.before.document if setting.before and not setting.fresh else None
         self.record = Record(setting.books, row, policy, on_event, document)
         self.permissions = Permissions(self.record, setting.ask)
@@ -273,6 +275,7 @@ class StepRun:
         used = self.turns_before + self.turns_counted + session.reader.turns
         if self.spec.max_turns is not None and used >= self.spec.max_turns:
             return Break.TURNS
+        self.windows.heed()
         due = self.policy.enabled and session.reader.meter.watermark(self.policy) is Watermark.DUE
         return Break.LINE if due else None
 

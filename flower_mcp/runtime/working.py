@@ -61,6 +61,7 @@ async def work(run: StepRun) -> MoveEnd:
         if isinstance(signal, TurnEnded):
             account(run, signal)
             run.late.answered(signal.uuids)
+            await run.windows.learn_from(signal.outcome)
             end = _turn_end(run, signal)
             if end is not None:
                 return end
@@ -172,6 +173,7 @@ async def _heed_line(run: StepRun, meter: Meter) -> None:
 def measured(run: StepRun, meter: Meter) -> None:
     """Keep the context, and warn once a generation when the line is near."""
     run.made_progress()
+    run.windows.heed()
     run.record.generation(context=meter.context)
     run.record.change(context=meter.context)
     run.record.event(Kind.CONTEXT, "", context=meter.context, window=run.policy.window, handoff_at=run.policy.at)

@@ -1,7 +1,7 @@
 """What this machine says about windows, and where the user's state lies.
 
-The only place that looks at the environment for a window; the table itself is core/policy.py's. It must not know a run
-or a step.
+The only place that looks at the environment for a window or for the endpoint that it belongs to; the table of guesses
+is core/policy.py's. It must not know a run or a step. What can hurt: a base URL may carry a password.
 """
 
 from __future__ import annotations
@@ -9,10 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from flower_mcp.core.policy import guess_window
 
 STATE_FOLDER = "FLOWER_STATE_DIR"  # the variable that puts the user's state somewhere else
+ANTHROPIC: Final = "https://api.anthropic.com"
+# A variable that turns a provider on, the one with its address, its name, and the one that tells its windows apart.
+_PROVIDERS: Final = (
+    ("CLAUDE_CODE_USE_BEDROCK", "ANTHROPIC_BEDROCK_BASE_URL", "bedrock", "AWS_REGION"),
+    ("CLAUDE_CODE_USE_VERTEX", "ANTHROPIC_VERTEX_BASE_URL", "vertex", "CLOUD_ML_REGION"),
+    ("CLAUDE_CODE_USE_FOUNDRY", "ANTHROPIC_FOUNDRY_BASE_URL", "foundry", "ANTHROPIC_FOUNDRY_RESOURCE"),
+)
 
 
 def default_window(environ: Mapping[str, str] | None = None) -> int:
@@ -28,3 +36,27 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     from platformdirs import user_state_path
 
     return user_state_path("flower", appauthor=False)
+
+
+def endpoint_of(environ: Mapping[str, str]) -> str:
+    """The base URL that sessions use, without user, password and query; of another provider its name and region."""
+    for switch, address, name, part in _PROVIDERS:
+        if environ.get(switch):
+            return _bare(environ.get(address) or f"{name}:{environ.get(part) or 'default'}")
+    return _bare(environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC)
+
+
+def _bare(url: str) -> str:
+    """Scheme, host, port and path alone, so that two spellings are one; never a space."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url.strip())
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "unreadable-url"  # what it holds may be a secret
+    if not parts.netloc:
+        return "".join(url.rpartition("@")[2].partition("?")[0].split())
+    host = parts.hostname or ""
+    path = "".join(parts.path.split()).rstrip("/")
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{path}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flower_mcp.core.transcript import context_of
+from flower_mcp.core.transcript import context_of, error_details
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -88,3 +88,15 @@ def test_no_more_is_read_than_is_needed() -> None:
 def test_a_strange_transcript_is_never_an_error(lines: list[dict[str, Any]]) -> None:
     context = context_of(lines)
     assert context is None or isinstance(context, int)
+
+
+def test_the_apis_own_words_are_those_of_the_last_request_of_the_main_thread() -> None:
+    failed = {"type": "assistant", "isApiErrorMessage": True, "errorDetails": "400 prompt is too long: 61 > 60 maximum"}
+    agents = {"type": "assistant", "isSidechain": True, "isApiErrorMessage": True, "errorDetails": "an agent's"}
+    answered = {"type": "assistant", "message": {"content": []}}
+
+    assert error_details([{"type": "system"}, agents, failed, answered]) == failed["errorDetails"]
+    assert error_details([answered, failed]) is None
+    assert error_details([{**failed, "errorDetails": None}, failed]) is None
+    assert error_details([{**failed, "errorDetails": " "}]) is None
+    assert error_details([]) is None
