@@ -13,6 +13,7 @@ import anyio
 
 from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.handoff import FIELDS, Handoff, degraded
 from flower_mcp.core.texts import used_text, window_text
@@ -89,15 +90,15 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         why=why,
     )
     run.record.document(state_of(document))
-    if written_by is WrittenBy.DRAFT:
-        run.setting.books.lives.remove_draft(run.step)
+    if written_by is WrittenBy.DRAFT and (document.path is not None or run.setting.workbench is None):
+        _remove_draft(run)
     if document.handoff.degraded:
         run.record.error(f"交接降级({why})")
     elif why:
         run.record.error(f"交接({why})")
     run.record.event(
         Kind.HANDOFF,
-        f"handoff written: {document.path or 'in memory, there is no workbench'}",
+        f"handoff written: {document.path or 'in memory'}",
         phase="done",
         context=run.record.row.context,
         window=run.policy.window,
@@ -108,6 +109,14 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         why=why,
         cost_usd=run.costs.total,
     )
+
+
+def _remove_draft(run: StepRun) -> None:
+    """Remove the draft that was frozen. One that stays is older than the next handoff turn, so it hurts nobody."""
+    try:
+        run.setting.books.lives.remove_draft(run.step)
+    except (OSError, FlowerError) as error:
+        run.record.say(f"the draft that was frozen could not be removed: {error}")
 
 
 def _cap_sentence(run: StepRun) -> str:

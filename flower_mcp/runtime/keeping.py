@@ -110,11 +110,16 @@ def prepare(cli: Path, folder: Path, *, run_id: str, ours: Mapping[str, str]) ->
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     private.mkdir(mode=0o700)
     launcher = private / "launcher"
+    made = Keeper(keeper_id, private, launcher, {keeper.FOLDER_VARIABLE: str(private)})
     settings = [str(os.getpid()), str(cli.absolute()), *(f"{name}={value}" for name, value in variables.items())]
-    _write(private / "settings", "\0".join(settings), 0o600)
     python = shlex.quote(sys.executable or "python3")
-    _write(launcher, LAUNCHER.format(python=python, keeper=shlex.quote(keeper.__file__)), 0o700)
-    return Keeper(keeper_id, private, launcher, {keeper.FOLDER_VARIABLE: str(private)})
+    try:
+        _write(private / "settings", "\0".join(settings), 0o600)
+        _write(launcher, LAUNCHER.format(python=python, keeper=shlex.quote(keeper.__file__)), 0o700)
+    except OSError:
+        made.close()  # half of the settings may hold a key
+        raise
+    return made
 
 
 def end_marked(run_id: str, *, patience: float = keeper.PATIENCE) -> tuple[Ended, ...]:

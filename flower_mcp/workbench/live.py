@@ -95,6 +95,15 @@ class Live:
                             found.append((entry.stat().st_mtime, step))
         return tuple(step for _, step in sorted(found, key=lambda one: one[0], reverse=True))
 
+    def path(self, step: str) -> Path:
+        """Where the step's state lies. For its name alone: whoever reads or writes looks for links first."""
+        return self.folder / f"{file_name(step)}.json"
+
+    @property
+    def events_path(self) -> Path:
+        """Where the events of all steps lie; for its name alone."""
+        return self.folder / EVENTS
+
     def append(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Append lines to events.jsonl (core/events.py makes them). Raises FilesError."""
         journal.append(self._ready(inside(self.home, self.folder / EVENTS)), lines)
