@@ -210,6 +210,6 @@ def telling(path: Path, doing: str) -> Iterator[None]:
         ) from error
 
 
-def what_to_do(number: int | None) -> str:
+def what_to_do(number: int | None, otherwise: str = "Check the folder's rights and free space.") -> str:
     """What a person can do about an error of the system with this errno."""
-    return _WHAT_TO_DO.get(number or 0, "Check the folder's rights and free space.")
+    return _WHAT_TO_DO.get(number or 0, otherwise)
