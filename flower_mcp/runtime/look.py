@@ -12,7 +12,6 @@ from typing import Any
 
 from flower_mcp.core.books import Generation, State
 from flower_mcp.core.decide import Ending, Guard
-from flower_mcp.core.events import Kind
 from flower_mcp.runtime.documents import current_text, put_away
 from flower_mcp.runtime.person import add_words, begin_words, known_words
 from flower_mcp.runtime.step import MoveEnd, StepRun
@@ -60,9 +59,14 @@ def _left_behind(run: StepRun) -> Ending:
     if last is not None and _never_begun(last):
         run.next_id = last.session_id
     elif session_id is not None:
-        run.record.event(Kind.ERROR, f"the session {session_id} has no transcript any more")
-    has_document = (before is not None or session_id is not None) and current_text(run) is not None
-    return Ending.WAITING_DOCUMENT if has_document else Ending.NEW_TASK
+        best = "the document" if _has_document(run, session_id) else "the task"
+        run.record.say(f"the session {session_id} has no transcript any more: it starts from {best}")
+    return Ending.WAITING_DOCUMENT if _has_document(run, session_id) else Ending.NEW_TASK
+
+
+def _has_document(run: StepRun, session_id: str | None) -> bool:
+    """Whether there is a document, and an earlier run to which it belongs."""
+    return (run.setting.before is not None or session_id is not None) and current_text(run) is not None
 
 
 def _never_begun(generation: Generation) -> bool:

@@ -18,15 +18,18 @@ class Paying:
     def __init__(self, owed: Owed, tick: float = TICK) -> None:
         self._owed = owed
         self._tick = tick
-        self._scope = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None  # made where there is a loop
+        self._is_over = False
 
     async def run(self) -> None:
         """Pay now and then."""
-        with self._scope:
-            while True:
+        with anyio.CancelScope() as self._scope:
+            while not self._is_over:
                 await anyio.sleep(self._tick)
                 self._owed.pay()
 
     def end(self) -> None:
         """Stop paying, also before it has begun."""
-        self._scope.cancel()
+        self._is_over = True
+        if self._scope is not None:
+            self._scope.cancel()

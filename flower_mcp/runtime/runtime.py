@@ -184,7 +184,7 @@ class Runtime:
             )
         rows, notes = _rows(books)
         lacking = _lacking(before, rows)
-        in_lineage = spec.name in lineage.steps
+        in_lineage = spec.name in lineage.steps and lineage.workspace in ("", str(self.workspace))
         something = not fresh and (before is not None or in_lineage)
         if not prompt and not something:
             raise Usage("There is nothing to go on with: give a task.", next="flower 'TASK'")
