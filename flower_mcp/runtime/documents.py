@@ -96,8 +96,6 @@ class _Freezing:
     def __call__(self) -> None:
         """Freeze it. Raises FilesError, LockTimeout."""
         run, content = self._run, self._content
-        if self.is_late:
-            run.late.notice()
         done = self._workbench.documents.freeze(run.step, content.text, typed=True)  # it is masked already
         self.frozen = replace(content, path=done.path, archived=done.archived)
         if self.is_late:

@@ -56,6 +56,7 @@ def byte_strings(number: int) -> Iterator[bytes]:
         yield bytes(data)
 
 
+@pytest.mark.timeout(1_200)
 def test_random_bytes_are_read_and_what_was_read_is_written_and_read_alike() -> None:
     for data in byte_strings(BYTES):
         decoded = decode(data)
@@ -66,6 +67,7 @@ def test_random_bytes_are_read_and_what_was_read_is_written_and_read_alike() -> 
         assert from_markdown(to_markdown(handoff), "work") == canonical(handoff), data
 
 
+@pytest.mark.timeout(1_200)
 def test_no_random_text_closes_the_fence_that_it_stands_in() -> None:
     for data in byte_strings(BYTES // 4):
         text = decode(data).text

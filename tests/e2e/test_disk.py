@@ -153,3 +153,18 @@ async def test_a_review_that_cannot_be_held_is_not_passed_over(model: ScriptedMo
     assert "could not be held for your review" in (run.result.error or "")
     assert "Free some space" in (run.result.error or "")
     assert len(run.result.generations) == 1
+
+
+async def test_a_workspace_that_was_moved_goes_on_with_its_session(
+    model: ScriptedModel, workspace: Path, tmp_path: Path
+) -> None:
+    model.script = two_sessions()
+    first = await run_step(workspace)
+    moved = workspace.rename(tmp_path / "moved")
+    model.script = text("Done there.").at(20_000)
+    again = await run_step(moved, "And now this.")
+    assert again.result.ok, again.result.error
+    assert (again.result.resumed, again.result.attempts) == (True, 1)
+    assert again.result.session_id == first.result.session_id
+    assert "And now this." in model.requests[-1].all_text()
+    assert "All ported." in model.requests[-1].all_text()  # it has its history

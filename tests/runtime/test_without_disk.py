@@ -110,6 +110,17 @@ def test_two_documents_that_were_owed_are_frozen_in_their_order(run: StepRun, di
     ]
 
 
+def test_the_end_is_the_last_try(run: StepRun, disk: Path) -> None:
+    filler = fill(disk, leave=3)  # enough for the books, and not for the document
+    freeze_text(run, Handoff(step="work", doing="New. " * 5_000, next="Go."))
+    run.record.change(text="still works")
+    assert [debt.lane for debt in run.record.owed.left()] == ["documents"]
+    filler.unlink()
+    run.record.end()
+
+    assert "New. New." in document_path(workspace(run)).read_text()
+
+
 def test_what_cannot_be_written_to_the_end_lies_elsewhere_and_the_result_says_where(
     run: StepRun, disk: Path, tmp_path: Path
 ) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from flower_mcp.core.books import StepResult
 from flower_mcp.workbench.ledger import Lineage, Manifest
 from flower_mcp.workbench.live import Live
@@ -55,6 +57,7 @@ def edit_often(start: Any, name: str, workspace: Path) -> None:
         bench.edit("work", "scene", f"- {name} {n}", "append")
 
 
+@pytest.mark.timeout(1_200)
 def test_twenty_processes_that_write_one_manifest_at_once_lose_no_row(tmp_path: Path) -> None:
     at_once(put_rows, WRITERS, tmp_path)
 
@@ -73,6 +76,7 @@ def test_twenty_processes_that_write_one_manifest_at_once_lose_no_row(tmp_path: 
     ]  # fmt: skip
 
 
+@pytest.mark.timeout(1_200)
 def test_eight_writers_that_edit_one_document_a_thousand_times_lose_no_text(tmp_path: Path) -> None:
     bench = Workbench(tmp_path)
     first = "# 交接 · work\n\n## Doing now\n\nwork\n\n## Next\n\ngo on\n\n## Scene\n\n"

@@ -142,7 +142,8 @@ def test_more_than_a_lane_may_keep_is_given_up_and_said() -> None:
 
 
 def test_a_write_that_writes_in_turn_is_made_once() -> None:
-    owed, _, _ = ledger()
+    clock = Clock()
+    owed, _, _ = ledger(clock)
     disk = Disk(errno.ENOSPC)
 
     def both() -> None:
@@ -156,6 +157,7 @@ def test_a_write_that_writes_in_turn_is_made_once() -> None:
     owed.pay(at_once=True)
 
     assert disk.written == ["document", "state"]
+    clock.now += 100.0
     assert owed.write(Debt("documents", "the document", PATH, both))
     assert disk.written == ["document", "state"] * 2
 
