@@ -1,13 +1,15 @@
 """The document as a running step sees it: read it, freeze it, say what is known of it. With or without a workbench.
 
-Without one nothing is on disk: the text is kept in memory and given to the successor all the same. A disk that refuses
-is said, and the step goes on in memory.
+Without one nothing is on disk: the text is kept in memory and given to the successor all the same. So it is where the
+disk refuses; then the text is owed, and frozen as soon as the disk takes it, before any document after it. What can
+hurt: by then its successor may be at work, and what it finds changed in the file must not count as a person's edit.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from flower_mcp.core.books import DocumentState, iso
@@ -16,6 +18,11 @@ from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.masking import mask
 from flower_mcp.runtime.step import StepRun
 from flower_mcp.workbench.files import revision
+from flower_mcp.workbench.names import file_name
+from flower_mcp.workbench.owed import Debt
+from flower_mcp.workbench.workbench import Workbench
+
+DOCUMENTS = "documents"  # the lane: a document is frozen before the one after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +56,73 @@ def current_text(run: StepRun) -> Text | None:
 
 
 def freeze_text(run: StepRun, handoff: Handoff) -> Text:
-    """Write the document to its place; in memory where there is no workbench, or where the disk refuses."""
-    workbench = run.setting.workbench
+    """Write the document to its place; in memory where there is no workbench, or as long as the disk refuses."""
     markdown = mask(replace(handoff, step=run.step).to_markdown().replace("\0", "")).text
     data = markdown.encode("utf-8", "replace")  # what is written, whatever an editor makes of the file at once
     text = data.decode("utf-8")
     content = Text(text, revision(data), Handoff.from_markdown(text, run.step), data=data)
+    workbench = run.setting.workbench
+    if workbench is None:
+        return content
+    freezing = _Freezing(run, workbench, content)
+    debt = Debt(
+        DOCUMENTS, f"the document {content.revision}", freezing.path, freezing, data=data, name=freezing.path.name
+    )
+    run.record.owed.write(debt, at_once=True)
+    freezing.is_late = True
+    return freezing.frozen or content
+
+
+def put_away(run: StepRun) -> None:
+    """Move the document of a step that begins afresh to the archive, now or once the disk allows it."""
+    workbench = run.setting.workbench
     if workbench is not None:
-        try:
-            frozen = workbench.documents.freeze(run.step, markdown, typed=True)  # it is masked already
-            return replace(content, revision=frozen.revision, path=frozen.path, archived=frozen.archived)
-        except (OSError, FlowerError) as error:
-            run.record.error(f"the document could not be written, handed on in memory: {error}")
-    return content
+        path = _path(run, workbench)
+        away = Debt(DOCUMENTS, "the old document's move to the archive", path, partial(_put_away, run, workbench))
+        run.record.owed.write(away)
+
+
+class _Freezing:
+    """One freeze of a text, made at once or, when that was refused, later."""
+
+    def __init__(self, run: StepRun, workbench: Workbench, content: Text) -> None:
+        self.path = _path(run, workbench)
+        self.is_late = False
+        self.frozen: Text | None = None
+        self._run = run
+        self._workbench = workbench
+        self._content = content
+
+    def __call__(self) -> None:
+        """Freeze it. Raises FilesError, LockTimeout."""
+        run, content = self._run, self._content
+        done = self._workbench.documents.freeze(run.step, content.text, typed=True)  # it is masked already
+        self.frozen = replace(content, path=done.path, archived=done.archived)
+        if self.is_late:
+            self._enter(self.frozen)
+
+    def _enter(self, document: Text) -> None:
+        """Tell the books, and whoever looks for edits, that the document lies on the disk now."""
+        run, path = self._run, str(document.path)
+        run.late.frozen(document)
+        run.record.change(
+            generations=tuple(
+                replace(each, path=path) if each.frozen == document.revision and each.path is None else each
+                for each in run.record.row.generations
+            )
+        )
+        run.record.document(state_of(document))
+        if run.handing.document is self._content:
+            run.handing.document, run.handing.path = document, document.path
+
+
+def _path(run: StepRun, workbench: Workbench) -> Path:
+    """Where the step's document is to lie; for its name alone."""
+    return workbench.notes / f"交接-{file_name(run.step)}.md"
+
+
+def _put_away(run: StepRun, workbench: Workbench) -> None:
+    workbench.documents.put_away(run.step)
 
 
 def state_of(document: Text, *, edited: bool = False) -> DocumentState | None:

@@ -16,6 +16,7 @@ import anyio
 from flower_mcp.core.books import iso
 from flower_mcp.core.changes import sections_changed
 from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.review import Choice
 from flower_mcp.runtime.step import MoveEnd, StepRun
@@ -87,8 +88,8 @@ async def newest(run: StepRun) -> Seen:
 
 async def _until_closed(run: StepRun, window: EditWindow, seconds: float) -> bool:
     """Ask until the window is closed, and take what is to be launched. False when a stop was asked for."""
-    if run.setting.review:
-        run.holds.hold(run.step, REVIEW)
+    if run.setting.review and not _hold(run):
+        return False
     run.launch_asked = False
     was_open = seconds > 0 or run.holds.state(run.step) is not None
     if was_open:
@@ -113,6 +114,16 @@ async def _until_closed(run: StepRun, window: EditWindow, seconds: float) -> boo
             edited=window.edited,
             sections=list(sections_changed(window.frozen.text, window.seen.text)),
         )
+    return True
+
+
+def _hold(run: StepRun) -> bool:
+    """Hold for the person who asked to see each document; where that cannot be written down, the run stops for them."""
+    try:
+        run.holds.hold(run.step, REVIEW)
+    except (OSError, FlowerError) as error:
+        run.record.change(error=f"Stopped before the launch, since it could not be held for your review: {error}")
+        return False
     return True
 
 

@@ -13,6 +13,7 @@ import anyio
 
 from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.facts import added
 from flower_mcp.core.handoff import FIELDS, Handoff, degraded
@@ -90,8 +91,9 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         why=why,
     )
     run.record.document(state_of(document))
-    if written_by is WrittenBy.DRAFT or (written_by is WrittenBy.REWOUND and run.draft_is_complete()):
-        run.setting.books.lives.remove_draft(run.step)
+    is_draft = written_by is WrittenBy.DRAFT or (written_by is WrittenBy.REWOUND and run.draft_is_complete())
+    if is_draft and (document.path is not None or run.setting.workbench is None):
+        _remove_draft(run)
     run.windows.wrote(run.record.row.context, degraded=document.handoff.degraded)
     if document.handoff.degraded:
         run.record.error(f"交接降级({why})")
@@ -99,7 +101,7 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         run.record.error(f"交接({why})")
     run.record.event(
         Kind.HANDOFF,
-        f"handoff written: {document.path or 'in memory, there is no workbench'}",
+        f"handoff written: {document.path or 'in memory'}",
         phase="done",
         context=run.record.row.context,
         window=run.policy.window,
@@ -110,6 +112,14 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         why=why,
         cost_usd=run.costs.total,
     )
+
+
+def _remove_draft(run: StepRun) -> None:
+    """Remove the draft that was frozen. One that stays is older than the next handoff turn, so it hurts nobody."""
+    try:
+        run.setting.books.lives.remove_draft(run.step)
+    except (OSError, FlowerError) as error:
+        run.record.say(f"the draft that was frozen could not be removed: {error}")
 
 
 def _cap_sentence(run: StepRun) -> str:

@@ -24,6 +24,7 @@ from typing import Final
 from flower_mcp.core.errors import CliMissing, Usage
 from flower_mcp.runtime import keeper
 
+HALF_A_WORD: Final = "word.new"  # what a full disk leaves of a word
 LAUNCHER: Final = '#!/bin/sh\nexec {python} -I -S {keeper} "$@"\n'
 
 
@@ -82,14 +83,14 @@ class Keeper:
     def close(self) -> None:
         """Removes the private files. Not before the client is closed; twice does no harm."""
         with suppress(OSError):
-            for name in keeper.FILES:
+            for name in (*keeper.FILES, HALF_A_WORD):
                 (self.folder / name).unlink(missing_ok=True)
             if self.folder.is_dir():
                 self.folder.rmdir()
 
     def _say(self, word: keeper.Ending) -> None:
         """Leave the word. Where the disk refuses, the keeper ends what lies below it, which is the careful end."""
-        fresh = self.folder / "word.new"
+        fresh = self.folder / HALF_A_WORD
         with suppress(OSError):
             fresh.write_text(word, encoding="utf-8")
             fresh.replace(self.folder / "word")
@@ -110,11 +111,16 @@ def prepare(cli: Path, folder: Path, *, run_id: str, ours: Mapping[str, str]) ->
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     private.mkdir(mode=0o700)
     launcher = private / "launcher"
+    made = Keeper(keeper_id, private, launcher, {keeper.FOLDER_VARIABLE: str(private)})
     settings = [str(os.getpid()), str(cli.absolute()), *(f"{name}={value}" for name, value in variables.items())]
-    _write(private / "settings", "\0".join(settings), 0o600)
     python = shlex.quote(sys.executable or "python3")
-    _write(launcher, LAUNCHER.format(python=python, keeper=shlex.quote(keeper.__file__)), 0o700)
-    return Keeper(keeper_id, private, launcher, {keeper.FOLDER_VARIABLE: str(private)})
+    try:
+        _write(private / "settings", "\0".join(settings), 0o600)
+        _write(launcher, LAUNCHER.format(python=python, keeper=shlex.quote(keeper.__file__)), 0o700)
+    except OSError:
+        made.close()  # half of the settings may hold a key
+        raise
+    return made
 
 
 def end_marked(run_id: str, *, patience: float = keeper.PATIENCE) -> tuple[Ended, ...]:

@@ -6,16 +6,16 @@ the books. Whatever does not fit stops nobody: the newest document is next best,
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flower_mcp.core.books import Generation, State, iso
+from flower_mcp.core.books import Generation, State
 from flower_mcp.core.decide import Ending, Guard
-from flower_mcp.core.events import Kind
-from flower_mcp.runtime.documents import current_text
+from flower_mcp.runtime.documents import current_text, put_away
+from flower_mcp.runtime.person import add_words, begin_words, known_words
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.workbench.tasks import By
 from flower_mcp.workbench.transcripts import find
 
 OWED = "the handoff is still to be written"  # why a session has no document although it was asked for one
@@ -37,7 +37,7 @@ async def look(run: StepRun) -> MoveEnd:
     _count_before(run)
     ending = _left_behind(run)
     run.record.change(resumed=ending is not Ending.NEW_TASK)
-    _take_words(run, ending)
+    _take_words(run)
     return ending, Guard.ANY
 
 
@@ -47,20 +47,26 @@ def _left_behind(run: StepRun) -> Ending:
     if run.setting.fresh:
         return Ending.NEW_TASK
     last = before.row.generation if before else None
-    if last is not None and last.frozen and current_text(run) is not None:  # no session after it was ever written down
+    in_memory = last is not None and last.frozen is not None and last.path is None  # the disk never took the document
+    if last is not None and last.frozen and not in_memory and current_text(run) is not None:  # and no session after it
         return Ending.WAITING_DOCUMENT
     session_id = (before.row.session_id if before else None) or _of_lineage(run)
     if is_born(run, session_id):
         run.record.change(session_id=session_id)
         writing = before is not None and before.state in (State.DRAINING, State.WRITING)
-        run.owes_handoff = writing or (last is not None and last.why == OWED)
+        run.owes_handoff = writing or in_memory or (last is not None and last.why == OWED)
         return Ending.LIVING_SESSION
     if last is not None and _never_begun(last):
         run.next_id = last.session_id
     elif session_id is not None:
-        run.record.event(Kind.ERROR, f"the session {session_id} has no transcript any more")
-    has_document = before is not None and current_text(run) is not None
-    return Ending.WAITING_DOCUMENT if has_document else Ending.NEW_TASK
+        best = "the document" if _has_document(run, session_id) else "the task"
+        run.record.say(f"the session {session_id} has no transcript any more: it starts from {best}")
+    return Ending.WAITING_DOCUMENT if _has_document(run, session_id) else Ending.NEW_TASK
+
+
+def _has_document(run: StepRun, session_id: str | None) -> bool:
+    """Whether there is a document, and an earlier run to which it belongs."""
+    return (run.setting.before is not None or session_id is not None) and current_text(run) is not None
 
 
 def _never_begun(generation: Generation) -> bool:
@@ -71,25 +77,27 @@ def _never_begun(generation: Generation) -> bool:
 def _of_lineage(run: StepRun) -> str | None:
     """The session that the lineage names for the step, when it speaks of this workspace."""
     lineage = run.setting.books.lineage.read()
-    if lineage.workspace and lineage.workspace != str(run.setting.workspace):
+    if run.step in lineage.steps and lineage.workspace not in ("", str(run.setting.workspace)):
+        run.record.say(f"{run.setting.books.lineage.path} is about another workspace, {lineage.workspace}: not used")
         return None
     return lineage.steps.get(run.step)
 
 
-def _take_words(run: StepRun, ending: Ending) -> None:
+def _take_words(run: StepRun) -> None:
     """Keep what the person said, word for word, and know all of it."""
-    words, workbench = run.setting.prompt, run.setting.workbench
-    if workbench is None:
+    words = run.setting.prompt
+    if run.setting.workbench is None:
         run.words = words
         return
     if run.setting.fresh:
-        workbench.documents.put_away(run.step)
-    if run.setting.fresh or workbench.tasks.read(run.step) is None:
+        put_away(run)
+    before = None if run.setting.fresh else known_words(run)
+    run.words = before or ""
+    if before is None:
         if words:
-            workbench.tasks.start(run.step, words)
-    elif words and not (was_cut_off(run) and workbench.tasks.read(run.step) == words):
-        workbench.tasks.add(run.step, words, by="flower", at=iso(time.time()))  # the same command again adds nothing
-    run.words = workbench.tasks.read(run.step) or words
+            begin_words(run, words)
+    elif words and not (was_cut_off(run) and before == words):  # the same command again adds nothing
+        add_words(run, words, By.FLOWER)
 
 
 def _count_before(run: StepRun) -> None:

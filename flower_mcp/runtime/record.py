@@ -1,8 +1,8 @@
 """One run's books while it runs: the row, the live state, the events, and whoever listens.
 
 The only place in runtime that writes books. LiveStep is the authority; the manifest's row and the lineage are written
-from it. A disk that refuses must not end the work: what could not be written is said once and kept in memory, to be
-written with the next change. It decides nothing.
+from it. A disk that refuses must not end the work: what could not be written is said once and owed (workbench/owed.py),
+and paid at a later write; what is still owed at the end is said, and lies elsewhere. It decides nothing.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from flower_mcp.core.books import (
     iso,
     seconds,
 )
-from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Event, Kind, Place, line
 from flower_mcp.core.masking import mask
 from flower_mcp.core.policy import HandoffPolicy
 from flower_mcp.workbench.json_files import masked
 from flower_mcp.workbench.ledger import Lineage, Manifest
 from flower_mcp.workbench.live import Live
+from flower_mcp.workbench.owed import Debt, Owed, keep_elsewhere
 
 OnEvent = Callable[[Event], object]
+MOST_EVENTS = 10_000  # lines that wait for a disk; the oldest are given up beyond it
 
 
 def now() -> str:
@@ -63,6 +64,7 @@ class Record:
         self._books = books
         self._on_event = on_event
         self._said: set[str] = set()
+        self.owed = Owed(self.say, self._tell)
         since = now()
         self.live = LiveStep(
             step=row.step,
@@ -92,7 +94,11 @@ class Record:
         `durable` waits until it is on the disk: for ids that must be known before a process starts.
         """
         self.live = replace(self.live, **(live or {}), row=replace(self.row, **row), updated_at=now())
-        self._try(lambda: self._books.lives.write(self.live, durable=durable))
+        debt = Debt(
+            "live", "what the step is doing", self._books.lives.path(self.row.step),
+            lambda: self._books.lives.write(self.live, durable=durable), newest=True,
+        )  # fmt: skip
+        self.owed.write(debt, at_once=durable)
 
     def generation(self, *, durable: bool = False, **changes: Any) -> None:
         """Change the living session's entry."""
@@ -114,7 +120,7 @@ class Record:
     def enter(self, state: State) -> None:
         """Write down a new state, and the manifest with it."""
         self.change(live={"state": state}, state=state)
-        self._try(lambda: self._notes(self._books.manifest.put(self.row)))
+        self._put()
 
     def document(self, document: DocumentState | None) -> None:
         """Write down what is known of the current document."""
@@ -128,7 +134,20 @@ class Record:
         """Write the living session into the lineage."""
         session_id = self.row.session_id
         if session_id is not None:
-            self._try(lambda: self._notes(self._books.lineage.remember(self.row.step, session_id).notes))
+            self.remember(session_id)
+
+    def remember(self, session_id: str) -> None:
+        """Write a session of the step into the lineage."""
+        lineage = self._books.lineage
+        self._lineage("session", lambda: self._notes(lineage.remember(self.row.step, session_id).notes))
+
+    def wake(self) -> None:
+        """Count in the lineage that a run found its step there."""
+        self._lineage("wake", lambda: self._notes(self._books.lineage.wake().notes))
+
+    def _lineage(self, lane: str, write: Callable[[], None]) -> None:
+        what = "which session to resume" if lane == "session" else "the count of wakes"
+        self.owed.write(Debt(f"lineage {lane}", what, self._books.lineage.path, write, newest=True))
 
     def error(self, text: str) -> None:
         """Add to the row's errors, once for each text."""
@@ -139,7 +158,11 @@ class Record:
     def event(self, kind: Kind, text: str = "", **payload: Any) -> None:
         """Tell the listener and keep the line. A listener that raises is the caller's fault and stops nothing."""
         event = Event(str(kind), mask(text).text, masked(payload))
-        self._try(lambda: self._books.lives.append((line(event, self.place, now()),)))
+        told = line(event, self.place, now())
+        journal = self._books.lives.events_path
+        self.owed.write(
+            Debt("events", "what happened", journal, lambda: self._books.lives.append((told,)), most=MOST_EVENTS)
+        )
         if self._on_event is not None:
             try:
                 self._on_event(event)
@@ -148,27 +171,52 @@ class Record:
 
     def mend(self, row: StepResult) -> None:
         """Write the row of an earlier run once more."""
-        self._try(lambda: self._notes(self._books.manifest.put(row)))
+        self._put(row)
 
     def end(self) -> StepResult:
-        """Close the row and write everything a last time."""
+        """Close the row, write everything a last time, and say what could not be written and where it is."""
         ended = now()
         started = seconds(self.row.started_at or ended)
         self.change(durable=True, ended_at=ended, duration_s=round(seconds(ended) - started, 3))
-        self._try(lambda: self._notes(self._books.manifest.put(self.row)))
+        self._put()
+        self.owed.pay(at_once=True)
+        if self.owed:
+            self._say_left()
         return self.row
+
+    def _put(self, row: StepResult | None = None) -> None:
+        """Write a row into the manifest; this run's as it stands by then."""
+        manifest, run = self._books.manifest, (row or self.row).run
+        self.owed.write(
+            Debt(
+                f"row {run}", "the row of the books", manifest.path,
+                lambda: self._notes(manifest.put(row or self.row)), newest=True,
+            )
+        )  # fmt: skip
+
+    def _say_left(self) -> None:
+        """The run is over, and the disk still refuses: where each text is that nobody could write again."""
+        left = self.owed.left()
+        for debt in left:
+            if debt.data is None:
+                continue
+            where = keep_elsewhere(debt)
+            told = f"{debt.what} could not be written to {debt.path}"
+            self.say(f"{told}; it is in {where}" if where else f"{told}, nor anywhere else; it follows")
+            if where is None:
+                self.event(Kind.TEXT, debt.data.decode("utf-8", "replace"))
+        books = sorted({str(debt.path) for debt in left if debt.data is None})
+        if books:
+            self.say(f"these books are not up to date: {', '.join(books)}; the session is {self.row.session_id}")
 
     def _notes(self, notes: tuple[str, ...]) -> None:
         """Say what the disk's code noticed, each thing once."""
         for note in notes:
             self.say(note)
 
-    def _try(self, write: Callable[[], None]) -> None:
-        """Write, or say that it could not be written."""
-        try:
-            write()
-        except (OSError, FlowerError) as error:
-            self.say(f"could not be written, kept in memory: {error}")
+    def _tell(self, text: str) -> None:
+        """Tell that what was refused is written."""
+        self.event(Kind.RETRY, text)
 
     def say(self, text: str) -> None:
         """Tell about something that stops nobody, once, and keep it in the row's errors."""

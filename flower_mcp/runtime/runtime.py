@@ -10,12 +10,13 @@ import inspect
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from flower_mcp.core.books import LiveStep, State, StepResult
+from flower_mcp.core.books import LiveStep, State, StepResult, as_json
 from flower_mcp.core.errors import Busy, FilesError, FlowerError, Usage
 from flower_mcp.core.events import Place
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
@@ -26,6 +27,8 @@ from flower_mcp.workbench.files import make_home
 from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.ledger import Lineage, Manifest
 from flower_mcp.workbench.live import Live
+from flower_mcp.workbench.locks import RunLock
+from flower_mcp.workbench.owed import refusal
 from flower_mcp.workbench.windows import default_window
 from flower_mcp.workbench.workbench import Workbench
 
@@ -100,7 +103,7 @@ class Runtime:
         if spec.name in self._running:
             raise Busy(spec.name, f"in this process, pid {os.getpid()}")
         lock = self._lives.run_lock(spec.name)
-        if not lock.acquire():
+        if not self._acquired(lock):
             raise Busy(spec.name, _holder(self._lives.read(spec.name)))
         try:
             run, notes = self._prepared(spec, prompt, fresh, on_event)
@@ -144,6 +147,16 @@ class Runtime:
         run = self._running.get(step)
         return None if run is None else run.record.place
 
+    def _acquired(self, lock: RunLock) -> bool:
+        """Take the run lock. On a disk that takes no lock file the step runs without one, and that is said."""
+        try:
+            return lock.acquire()
+        except FilesError as error:
+            if refusal(error) is None:
+                raise
+            self._notes.append(f"{error} Without it, nothing keeps a second flower from running this step.")
+            return True
+
     def _named(self, step: str | None) -> list[str]:
         return [*self._running] if step is None else [step]
 
@@ -158,20 +171,20 @@ class Runtime:
         self, spec: AgentSpec, prompt: str, fresh: bool, on_event: OnEvent | None
     ) -> tuple[StepRun, tuple[str, ...]]:
         """Read what earlier runs left, and put a run together, with what was noticed. The run lock is held."""
-        make_home(self.run_dir)
+        with suppress(FilesError):  # what cannot be written there is said when it is written
+            make_home(self.run_dir)
         books = Books(self._lives, Manifest(self.run_dir), Lineage(self.run_dir, str(self.workspace)))
         lineage = books.lineage.read()
         before = self._lives.read(spec.name, owner=True)
-        if before is not None:
-            _mend(books, before)
-        elif self._lives.is_newer(spec.name):
+        if before is None and self._lives.is_newer(spec.name):
             raise FilesError(
                 f"What is known of the step {spec.name!r} was written by a newer flower-mcp.",
                 kept="Nothing was changed.",
                 next="Update flower-mcp, or use another step: --step NAME",
             )
         rows, notes = _rows(books)
-        in_lineage = spec.name in lineage.steps
+        lacking = _lacking(before, rows)
+        in_lineage = spec.name in lineage.steps and lineage.workspace in ("", str(self.workspace))
         something = not fresh and (before is not None or in_lineage)
         if not prompt and not something:
             raise Usage("There is nothing to go on with: give a task.", next="flower 'TASK'")
@@ -188,16 +201,20 @@ class Runtime:
             retry=self._retry,
             fresh=fresh,
             before=before,
-            rows=rows,
+            rows=_with(rows, lacking),
             mcp_server=self._mcp_server,
             ask=self._ask,
             environ=environ,
             review=self._review,
         )
         row = StepResult(run=str(uuid.uuid4()), step=spec.name, window=policy.window, window_source=str(source))
-        if in_lineage and not fresh:
-            books.lineage.wake()
         run = StepRun(setting, policy, source, row, on_event)
+        if lacking is not None:
+            run.record.mend(lacking)
+        if before is not None and before.row.session_id:
+            run.record.remember(before.row.session_id)
+        if in_lineage and not fresh:
+            run.record.wake()
         noticed = (*self._notes, *notes, *lineage.notes)
         self._notes.clear()
         return run, noticed
@@ -229,15 +246,26 @@ def _holder(live: LiveStep | None) -> str:
     return f"pid {live.supervisor.pid} on {live.supervisor.host}, since {live.supervisor.since}"
 
 
-def _mend(books: Books, before: LiveStep) -> None:
-    """A run that ended without closing its books gets its row; the lineage learns its session."""
-    if before.row.run and not before.state.ended:  # a server's own entry for a step that never ran has no run
-        row = replace(
-            before.row, state=State.STOPPED, error=before.row.error or "the supervisor ended without closing its books"
-        )
-        books.manifest.put(row)
-    if before.row.session_id:
-        books.lineage.remember(before.step, before.row.session_id)
+def _lacking(before: LiveStep | None, rows: tuple[Mapping[str, Any], ...]) -> StepResult | None:
+    """The row of the run before, when the manifest has not got it as it ended; None when nothing is lacking.
+
+    A run that was killed has not ended its row, and one whose disk refused could not put it there.
+    """
+    if before is None or not before.row.run:  # a server's own entry for a step that never ran has no run
+        return None
+    if not before.state.ended:
+        why = before.row.error or "the supervisor ended without closing its books"
+        return replace(before.row, state=State.STOPPED, error=why)
+    known = next((row for row in rows if row.get("run") == before.row.run), None)
+    return None if known is not None and known.get("ended_at") == before.row.ended_at else before.row
+
+
+def _with(rows: tuple[Mapping[str, Any], ...], row: StepResult | None) -> tuple[Mapping[str, Any], ...]:
+    """The rows as they are once this one is among them."""
+    if row is None:
+        return rows
+    others = tuple(other for other in rows if other.get("run") != row.run)
+    return (*others, as_json(row))
 
 
 def _rows(books: Books) -> tuple[tuple[Mapping[str, Any], ...], tuple[str, ...]]:

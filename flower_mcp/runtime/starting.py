@@ -7,30 +7,34 @@ not used is closed like any other session: it has been given no prompt, so it le
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
 
+from flower_mcp.core.errors import FilesError
 from flower_mcp.core.failures import Outcome
 from flower_mcp.runtime.gate import Gate
-from flower_mcp.runtime.keeping import bundled_cli, prepare
+from flower_mcp.runtime.keeping import Keeper, bundled_cli, prepare
 from flower_mcp.runtime.options import Opening, firm_settings, options_for, session_environment
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.session import Session
 from flower_mcp.workbench.files import make_home
+from flower_mcp.workbench.windows import state_folder
 
 if TYPE_CHECKING:
     from flower_mcp.runtime.step import StepRun
 
 
 def build(run: StepRun, opening: Opening) -> Session:
-    """Put a session together; nothing runs yet. Raises OSError when the keeper's files cannot be written."""
+    """Put a session together; nothing runs yet. Raises OSError or FilesError when the keeper's files find no place."""
     reader = Reader()
     gate = Gate(reader, run.why_break, run.draft_is_complete, run.late.tell)
     environment = session_environment(run.spec, run.policy, run=run.run_id, environ=run.setting.environ)
-    make_home(run.setting.run_dir)  # it may have been cleared away
-    keeper = prepare(bundled_cli(), run.setting.run_dir, run_id=run.run_id, ours=environment)
+    keeper = _keeper(run, environment)
     return Session(
         opening.session_id,
         reader=reader,
@@ -49,6 +53,21 @@ def build(run: StepRun, opening: Opening) -> Session:
         ),
         send=run.receive_from,
     )
+
+
+def _keeper(run: StepRun, environment: Mapping[str, str]) -> Keeper:
+    """A keeper with its private files in the run folder, or elsewhere when the disk refuses them there."""
+    folders = (run.setting.run_dir, state_folder(run.setting.environ), Path(tempfile.gettempdir()))
+    refused: Exception | None = None
+    for folder in folders:
+        try:
+            if folder is run.setting.run_dir:
+                make_home(folder)  # it may have been cleared away
+            return prepare(bundled_cli(), folder, run_id=run.run_id, ours=environment)
+        except (OSError, FilesError) as error:
+            refused = refused or error
+    assert refused is not None, "there are folders"
+    raise refused
 
 
 class Spare:

@@ -24,7 +24,7 @@ from anyio.abc import TaskGroup
 
 from flower_mcp.core.books import LiveStep, State, StepResult
 from flower_mcp.core.decide import Ending, Guard, decide
-from flower_mcp.core.errors import CallersError, FlowerError, OurError
+from flower_mcp.core.errors import CallersError, FilesError, FlowerError, OurError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import Failure, Outcome
 from flower_mcp.core.handoff import Handoff
@@ -38,6 +38,7 @@ from flower_mcp.runtime.late_edits import LateEdits
 from flower_mcp.runtime.learning import Windows
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import Rewinding, filled
+from flower_mcp.runtime.paying import Paying
 from flower_mcp.runtime.permissions import Asker, Permissions
 from flower_mcp.runtime.record import Books, OnEvent, Record
 from flower_mcp.runtime.session import Session
@@ -153,6 +154,7 @@ class StepRun:
         self._send, self._inbox = anyio.create_memory_object_stream[tuple[Session | None, Signal]](math.inf)
         self._sessions: list[Session] = []
         self._tasks: TaskGroup | None = None
+        self._paying = Paying(self.record.owed)
 
     @property
     def run_id(self) -> str:
@@ -171,6 +173,7 @@ class StepRun:
 
         try:
             async with anyio.create_task_group() as self._tasks:
+                self._tasks.start_soon(self._paying.run)
                 state = State.IDLE
                 ending, guard = await look(self)
                 while not state.ended:
@@ -179,6 +182,7 @@ class StepRun:
                     self.record.enter(state)
                     ending, guard = await MOVES[row.move](self)
                 await self.close()
+                self._paying.end()
         except ExceptionGroup as group:
             self._our_mistake(group)
         finally:
@@ -298,7 +302,7 @@ class StepRun:
         """Start a session's process and make that session the living one; None when it is connected."""
         try:
             self.session = self._built(opening)
-        except OSError as error:
+        except (OSError, FilesError) as error:
             return Outcome(is_error=True, exited=True, text=f"the CLI cannot be started: {error}")
         failure: Outcome | None = await self._group.start(self.session.run)
         return failure

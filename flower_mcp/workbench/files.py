@@ -7,6 +7,7 @@ random name, and is in nobody's way. Every OSError comes out as a FilesError tha
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -19,6 +20,15 @@ from flower_mcp.workbench.exchange import move_new
 
 SAFE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _REVISION_DIGITS = 12
+_WHAT_TO_DO = {
+    errno.ENOSPC: "Free some space on that disk.",
+    errno.EDQUOT: "Free some space: the quota is used up.",
+    errno.EFBIG: "Raise the limit on the size of files (ulimit -f).",
+    errno.EROFS: "Make that file system writable.",
+    errno.EACCES: "Give yourself the right to write there.",
+    errno.EPERM: "Give yourself the right to write there.",
+    errno.EIO: "Check that disk: it reports an error.",
+}
 
 
 def revision(data: bytes) -> str:
@@ -196,5 +206,10 @@ def telling(path: Path, doing: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise FilesError(
-            f"{path} cannot be {doing}: {error.strerror or error}.", next="Check the folder's rights and free space."
+            f"{path} cannot be {doing}: {error.strerror or error}.", next=what_to_do(error.errno)
         ) from error
+
+
+def what_to_do(number: int | None, otherwise: str = "Check the folder's rights and free space.") -> str:
+    """What a person can do about an error of the system with this errno."""
+    return _WHAT_TO_DO.get(number or 0, otherwise)

@@ -13,13 +13,15 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flower_mcp.core.errors import FilesError
 from flower_mcp.workbench.exchange import move_new
-from flower_mcp.workbench.files import telling
+from flower_mcp.workbench.files import read_whole, telling
 from flower_mcp.workbench.names import timestamp
 
 if TYPE_CHECKING:
     from flower_mcp.core.masking import Masked
 
+LARGEST = 64 * 2**20  # bytes; thousands of rows, and little enough to be read again at every change
 _NAMES = frozenset(("run", "step", "session_id", "path", "revision"))  # what these say is looked up by, so it stays
 
 
@@ -45,6 +47,25 @@ def dump(value: Any, *, indent: int | None = None) -> str:
     """JSON text, Chinese readable, one line unless `indent` is given; with lone surrogates in it, ASCII alone."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
     return text if text.isascii() or _encodable(text) else json.dumps(value, indent=indent, default=str)
+
+
+def read_json_file(path: Path) -> bytes | None:
+    """The file's bytes, None when there is none. Raises ValueError for what cannot be such a file.
+
+    That is a folder, a link, what the system will not read, and what is larger than LARGEST bytes.
+    """
+    try:
+        size = path.lstat().st_size
+        data = read_whole(path) if size <= LARGEST else None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from error
+    except FilesError as error:
+        raise ValueError(error.what) from error
+    if size > LARGEST:
+        raise ValueError(f"it has {size:,} bytes, and {LARGEST:,} are the most")
+    return data
 
 
 def set_aside(path: Path) -> Path | None:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from flower_mcp.core.books import StepResult, as_json
-from flower_mcp.workbench.files import make_home, read_whole, write_whole
-from flower_mcp.workbench.json_files import dump, masked, set_aside
+from flower_mcp.core.errors import FilesError
+from flower_mcp.workbench.files import make_home, write_whole
+from flower_mcp.workbench.json_files import dump, masked, read_json_file, set_aside
 from flower_mcp.workbench.locks import write_lock
 
 MANIFEST, LINEAGE, LOCK = "manifest.json", "lineage.json", "manifest.json.lock"
@@ -46,17 +47,15 @@ class Manifest:
     def rows(self) -> tuple[dict[str, Any], ...]:
         """All rows that are objects, oldest first; nothing when there is no manifest or it cannot be read."""
         try:
-            rows = _elements(_text(read_whole(self.path) or b"[]"))
+            rows = _elements(_text(read_json_file(self.path) or b"[]"))
         except ValueError:
             return ()
         return tuple(value for _, value in rows if isinstance(value, dict))
 
     def _rows_or_aside(self) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
-        data = read_whole(self.path)
-        if data is None:
-            return [], ()
         try:
-            return _elements(_text(data)), ()
+            data = read_json_file(self.path)
+            return ([] if data is None else _elements(_text(data))), ()
         except ValueError as error:
             return [], (_broken(self.path, error),)
 
@@ -85,12 +84,15 @@ class Lineage:
         self.workspace = workspace
 
     def read(self) -> LineageState:
-        """The lineage; empty when there is none. A broken file is set aside (`notes` says so)."""
+        """The lineage; empty when there is none. A broken file is set aside (`notes` says so). Never raises."""
         try:
             return _lineage(self._read(), ())
-        except ValueError:
-            with _locked(self.path.parent):  # under the lock: what is set aside must be what was found broken
-                return _lineage(*self._read_or_aside())
+        except ValueError as broken:
+            try:
+                with _locked(self.path.parent):  # under the lock: what is set aside must be what was found broken
+                    return _lineage(*self._read_or_aside())
+            except FilesError as error:
+                return LineageState(notes=(f"{self.path} could not be read ({broken}), nor set aside: {error}",))
 
     def remember(self, step: str, session_id: str) -> LineageState:
         """Note the session of a step. Raises FilesError, LockTimeout."""
@@ -116,7 +118,7 @@ class Lineage:
 
     def _read(self) -> dict[str, Any]:
         """The file's object with all our keys, unknown keys kept. Raises ValueError."""
-        data = read_whole(self.path)
+        data = read_json_file(self.path)
         value = {} if data is None else _parsed(data)
         return {"workspace": self.workspace, "woke": 0, "steps": {}, **value}
 

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from flower_mcp.core.books import FORMAT, LiveStep, State, as_json
+from flower_mcp.core.errors import FilesError
 from flower_mcp.workbench import archive as archives
 from flower_mcp.workbench import drafts, inbox, journal
 from flower_mcp.workbench.drafts import Draft
 from flower_mcp.workbench.files import create, inside, make_folder, make_home, read_whole, write_whole
 from flower_mcp.workbench.inbox import Message
-from flower_mcp.workbench.json_files import dump, masked, set_aside
+from flower_mcp.workbench.json_files import dump, masked, read_json_file, set_aside
 from flower_mcp.workbench.locks import RunLock, is_held, write_lock
 from flower_mcp.workbench.names import file_name
 
@@ -59,7 +60,7 @@ class Live:
         `owner`: the caller holds that lock, and gets the state as it was written. None when nothing is known; a file
         that cannot be read is set aside, one of a newer flower-mcp is left alone, and `say` is told. Raises FilesError.
         """
-        data = self._data(step)
+        data = self._owned_data(step) if owner else self._data(step)
         live = None if data is None else self._parsed(step, data, owner=owner)
         if live is None or owner or not _can_be_lost(live) or is_held(self.run_lock(step).path):
             return live
@@ -94,6 +95,15 @@ class Live:
                         if isinstance(step, str) and entry.name == f"{file_name(step)}.json":
                             found.append((entry.stat().st_mtime, step))
         return tuple(step for _, step in sorted(found, key=lambda one: one[0], reverse=True))
+
+    def path(self, step: str) -> Path:
+        """Where the step's state lies. For its name alone: whoever reads or writes looks for links first."""
+        return self.folder / f"{file_name(step)}.json"
+
+    @property
+    def events_path(self) -> Path:
+        """Where the events of all steps lie; for its name alone."""
+        return self.folder / EVENTS
 
     def append(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Append lines to events.jsonl (core/events.py makes them). Raises FilesError."""
@@ -160,6 +170,16 @@ class Live:
     def _data(self, step: str) -> bytes | None:
         return read_whole(self._path(step, ".json"))
 
+    def _owned_data(self, step: str) -> bytes | None:
+        """The file's bytes for the holder of the run lock: what is no such file is set aside, and stops nobody."""
+        path = self._path(step, ".json")
+        try:
+            return read_json_file(path)
+        except ValueError as error:
+            with self._telling(path, str(error)):
+                set_aside(path)
+            return None
+
     def _parsed(self, step: str, data: bytes, *, owner: bool) -> LiveStep | None:
         """The value, or None and a sentence about what was done with the file."""
         try:
@@ -169,9 +189,19 @@ class Live:
             if _format(data) > FORMAT:
                 self.say(f"{path} was written by a newer flower-mcp and is left alone.")
             else:
-                self._set_aside(step, data, owner=owner)
-                self.say(f"{path} could not be read and counts for nothing ({str(error).splitlines()[0]}).")
+                with self._telling(path, str(error).splitlines()[0]):
+                    self._set_aside(step, data, owner=owner)
             return None
+
+    @contextmanager
+    def _telling(self, path: Path, why: str) -> Iterator[None]:
+        """Say that a file counts for nothing, also where it cannot be set aside."""
+        try:
+            yield
+            more = ""
+        except FilesError as error:
+            more = f" It could not be set aside: {error}"
+        self.say(f"{path} could not be read and counts for nothing ({why}).{more}")
 
     def _set_aside(self, step: str, data: bytes, *, owner: bool) -> None:
         """Set the step's file aside, unless somebody else runs the step or has written a new one."""

@@ -8,17 +8,20 @@ and whoever wants the run lock looks again for a moment before believing that it
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
 from flower_mcp.core.errors import FilesError, LockTimeout
+from flower_mcp.workbench.files import what_to_do
 
 PATIENCE = 5.0  # seconds that a writer waits for the write lock (design, section 3)
+_ONLY_READABLE = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
 _CHECKS = 0.1  # seconds in which a run lock's wanter takes a holder for a passing check
 _SHORTEST, _UNEVEN = 0.0005, 0.0015  # seconds between two looks; short and uneven, so that no waiter starves
 
@@ -133,14 +136,22 @@ def _take(path: Path, patience: float) -> int | None:
 
 
 def _open(path: Path, flags: int) -> int:
-    """Open a lock file, never through a link. Raises FileNotFoundError, else FilesError."""
+    """Open a lock file, never through a link. Raises FileNotFoundError, else FilesError.
+
+    What may only be read is opened for reading, where there is such a file: it can be locked all the same.
+    """
+    safe = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
-        return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        return os.open(path, flags | safe, 0o600)
     except FileNotFoundError:
         raise
     except OSError as error:
+        if error.errno in _ONLY_READABLE and sys.platform != "win32":
+            with suppress(OSError):
+                return os.open(path, os.O_RDONLY | safe)
+        usual = "Is it a link or a folder?"
         raise FilesError(
-            f"The lock file {path} cannot be opened: {error.strerror}.", next="Is it a link or a folder?"
+            f"The lock file {path} cannot be opened: {error.strerror}.", next=what_to_do(error.errno, usual)
         ) from error
 
 

@@ -56,7 +56,7 @@ class Tasks:
     def add(self, step: str, words: str, by: By | str, at: str | None = None) -> Path:
         """Add later words under `## <at> · <by>`; `at` is ISO 8601, by default now. Raises FilesError, LockTimeout."""
         by = By(by)
-        addition = f"## {at or iso(time.time())} · {by}\n\n{words}"
+        addition = entry(words, by, at or iso(time.time()))
         with self._locked(step):
             path = self.path(step)
             while True:
@@ -79,6 +79,11 @@ class Tasks:
         make_home(self.root)
         make_folder(inside(self.root, self.archive))
         return self._lock(step)
+
+
+def entry(words: str, by: By, at: str) -> str:
+    """Later words under their heading; `at` is ISO 8601."""
+    return f"## {at} · {by}\n\n{words}"
 
 
 def _bytes(words: str) -> bytes:

@@ -276,30 +276,6 @@ def test_ten_thousand_versions_are_listed_without_opening_one(
     assert time.process_time() - before < 2
 
 
-def edit_often(workspace: Path, name: str) -> None:
-    bench = Workbench(workspace)
-    for n in range(50):
-        bench.edit("work", "scene", f"- {name} {n}", "append")
-
-
-def test_eight_processes_that_edit_one_document_lose_no_text(bench: Workbench) -> None:
-    bench.freeze("work", HANDOFF)
-    processes = [forkserver.Process(target=edit_often, args=(bench.workspace, f"p{n}")) for n in range(8)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-
-    document = bench.read("work")
-
-    assert [process.exitcode for process in processes] == [0] * 8
-    assert document is not None
-    lines = [line for line in document.handoff.scene.splitlines() if line]
-    assert sorted(lines) == sorted(f"- p{p} {n}" for p in range(8) for n in range(50))
-    assert len(bench.history("work")) == 400
-    assert not list(bench.folder.rglob("*.tmp"))
-
-
 def freeze_often(workspace: Path) -> None:
     bench = Workbench(workspace)
     for n in range(60):

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 from pathlib import Path
 
 import pytest
 
 from flower_mcp.core.books import Generation, State, StepResult
 from flower_mcp.workbench.ledger import Lineage, Manifest
-
-forkserver = multiprocessing.get_context("forkserver")
-forkserver.set_forkserver_preload(["flower_mcp.workbench.workbench", "flower_mcp.core.masking", "pytest"])
-
-
-def put_rows(run_dir: Path, name: str, number: int) -> None:
-    for n in range(number):
-        Manifest(run_dir).put(StepResult(run=f"{name}-{n}", step=name))
 
 
 def test_a_row_is_inserted_and_then_replaced(tmp_path: Path) -> None:
@@ -47,17 +38,6 @@ def test_rows_of_others_keep_their_very_text(tmp_path: Path) -> None:
     assert odd in text
     assert [row["run"] for row in manifest.rows()] == ["x", "r1", "r2"]
     assert json.loads(text)[2] == 17
-
-
-def test_twenty_processes_lose_no_row(tmp_path: Path) -> None:
-    processes = [forkserver.Process(target=put_rows, args=(tmp_path, f"p{n}", 3)) for n in range(20)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-
-    assert [process.exitcode for process in processes] == [0] * 20
-    assert {row["run"] for row in Manifest(tmp_path).rows()} == {f"p{p}-{n}" for p in range(20) for n in range(3)}
 
 
 @pytest.mark.parametrize("broken", [b"", b"{}", b'[{"run": "r0"}, {"ru', b"[1] 2", b"\xff\xfe[", b"[" * 100_000])
