@@ -27,9 +27,11 @@ from flower_mcp.core.decide import Ending, Guard, decide
 from flower_mcp.core.errors import CallersError, FlowerError, OurError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import Failure, Outcome
+from flower_mcp.core.figures import Context
 from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.meter import Watermark
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
+from flower_mcp.core.runaway import Starts, Worked
 from flower_mcp.core.writing import WritingVerdict
 from flower_mcp.runtime.costs import Costs
 from flower_mcp.runtime.gate import Mode
@@ -144,7 +146,11 @@ class StepRun:
         self.spent_before = 0.0
         self.next_id: str | None = None  # an id that was drawn and never begun
         self.words = ""  # the person's words, all of them
-        self.worked: list[tuple[int, int]] = []  # (floor, context) of each session, for the figures at the cap
+        self.worked: list[Worked] = []  # by each session that handed off
+        self.floors: dict[str, Context] = {}  # what each session that began in this run carried at first
+        self.told: set[tuple[str, str]] = set()  # what is said once a session
+        self.asked_for = False  # the handoff under way was asked for by a person
+        self.starts = Starts()
         self.ended: list[Ended] = []
         self._send, self._inbox = anyio.create_memory_object_stream[tuple[Session | None, Signal]](math.inf)
         self._sessions: list[Session] = []
@@ -224,6 +230,7 @@ class StepRun:
             return
         if session.reader.good:
             self.barren_sessions = 0
+            self.starts = Starts()
         if session.reader.good - self.good_at_failure >= FORGIVEN_AFTER:
             self.failures_in_a_row = 0
 
@@ -276,7 +283,7 @@ class StepRun:
 
     async def open(self, opening: Opening) -> Outcome | None:
         """Start a session's process, or take the one that waits for this id; None when it is connected."""
-        self.near_said = self.handoff_asked = self.refused_401 = False
+        self.near_said = self.handoff_asked = self.refused_401 = self.asked_for = False
         self.good_at_failure = self.due_since = 0
         self.breaking = self.stuck = None
         spare, self.spare = self.spare, None

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flower_mcp.core.figures import Cost
 from flower_mcp.runtime.costs import Costs
 
 
@@ -26,38 +27,38 @@ def test_a_sessions_cost_is_its_total_and_what_it_lost_when_it_began_again(
 ) -> None:
     costs = Costs()
     for total in reports:
-        costs.report("a", total)
+        costs.report("a", None if total is None else Cost(total))
     assert costs.of("a") == cost
     assert costs.total == cost
 
 
 def test_a_runs_cost_is_that_of_all_its_sessions() -> None:
     costs = Costs()
-    costs.report("a", 1.5)
-    costs.report("b", 0.25)
+    costs.report("a", Cost(1.5))
+    costs.report("b", Cost(0.25))
     assert (costs.of("a"), costs.of("b"), costs.of("c"), costs.total) == (1.5, 0.25, None, 1.75)
 
 
 def test_what_earlier_runs_paid_for_a_session_is_not_paid_again() -> None:
     costs = Costs()
-    costs.resume("a", 2.0)
+    costs.resume("a", Cost(2.0))
     assert costs.total is None
-    costs.report("a", 2.5)
+    costs.report("a", Cost(2.5))
     assert costs.of("a") == 0.5
 
 
 def test_a_resumed_session_that_lost_its_total_costs_what_it_reports() -> None:
     costs = Costs()
-    costs.resume("a", 2.0)
-    costs.report("a", 0.5)
+    costs.resume("a", Cost(2.0))
+    costs.report("a", Cost(0.5))
     assert costs.of("a") == 0.5
 
 
 def test_learning_of_an_earlier_run_late_takes_nothing_back() -> None:
     costs = Costs()
-    costs.report("a", 1.0)
-    costs.resume("a", 5.0)
-    costs.report("a", 1.5)
+    costs.report("a", Cost(1.0))
+    costs.resume("a", Cost(5.0))
+    costs.report("a", Cost(1.5))
     assert costs.of("a") == 1.5
 
 
@@ -65,7 +66,7 @@ def test_learning_of_an_earlier_run_late_takes_nothing_back() -> None:
 def test_costs_only_grow_and_the_total_is_the_sum(reports: list[tuple[str, float | None]]) -> None:
     costs, before = Costs(), 0.0
     for session, total in reports:
-        costs.report(session, total)
+        costs.report(session, None if total is None else Cost(total))
         now = costs.total or 0.0
         assert now >= before - 1e-6
         before = now

@@ -18,6 +18,7 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
+from flower_mcp.core.estimate import Characters
 from flower_mcp.core.failures import Failure, failure_of
 from flower_mcp.core.meter import Watermark
 from flower_mcp.core.policy import HandoffPolicy
@@ -147,9 +148,9 @@ def test_tool_results_and_nothing_else_count_as_added() -> None:
         result_of("t3", None),
         UserMessage("[Request interrupted by user]"),
     )
-    assert reader.meter.added == 300 + len("abc\n\ndefg")
+    assert reader.meter.added == Characters(300 + len("abc\n\ndefg"))
     take(reader, said("b", "m2", 90_100))
-    assert reader.meter.added == 0
+    assert reader.meter.added == Characters()
 
 
 def test_an_error_that_the_cli_wrote_is_neither_text_nor_context_and_gives_the_result_its_kind() -> None:
