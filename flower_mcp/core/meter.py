@@ -118,13 +118,16 @@ class Meter:
     known: Characters = NOTHING  # what the request carried that `before` is about
     answered: Characters = NOTHING
     added: Characters = NOTHING
+    jump: int = 0  # the greatest growth from one message to the next
     is_low: bool = False  # of the message before, as is `fell`: a message's own figures may still grow
     fell: bool = False
 
     @classmethod
     def resumed(cls, left: Left | None) -> Meter:
-        """For a session that is resumed: what it had carried is carried again."""
-        return cls() if left is None else cls(base=left.context)
+        """For a session that is resumed: what it had carried is carried again, and known or unknown as it was."""
+        if left is None:
+            return cls()
+        return cls(base=left.context, silent=SILENT - 1 if left.estimated else 0)
 
     def message(self, message_id: str | None, usage: Usage) -> Meter:
         """Take in a message of the main thread, or more of the one before."""
@@ -138,11 +141,12 @@ class Meter:
             before=reported or self.before,
             known=self.carried if reported else self.known,
             messages=self.messages + 1,
-            silent=0 if reported or self.messages == 0 else self.silent + 1,
+            silent=0 if reported else self.silent + int(self.messages > 0),
             carried=carried,
             opening=carried if self.messages == 0 else self.opening,
             answered=NOTHING,
             added=NOTHING,
+            jump=max(self.jump, reported - self.before) if self.before else self.jump,
             is_low=self._reports_too_little if reported else self.is_low,
             fell=0 < reported < self.before / FALLEN,
         )
@@ -227,8 +231,8 @@ class Meter:
 
     @property
     def _is_too_high(self) -> bool:
-        if self.reported_floor > TOO_MANY * (self.base + self.opening.tokens):
-            return True
-        grown = self.usage.context - self.reported_floor
+        if self.messages == 1:
+            return self.reported_floor > TOO_MANY * (self.base + self.opening.tokens)
+        grown = self.usage.context - self.reported_floor - max(self.jump, self.usage.context - self.before)
         shown = max(self.carried.tokens - self.opening.tokens, EVIDENCE)
         return self.reported_floor > 0 and self.messages > STEADY and grown > TOO_MANY * shown

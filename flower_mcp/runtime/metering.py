@@ -18,7 +18,8 @@ SEED_SENTENCE = "阈值很可能低于这个角色的启动地板,把 window 调
 
 
 def heed_meter(run: StepRun, meter: Meter) -> None:
-    """Keep a session's context and floor, and say what is odd about it."""
+    """Keep the context and the floor of a session that works, and say what is odd about them."""
+    run.reached[run.record.row.session_id or ""] = meter.context
     run.record.measured(meter.context, estimated=meter.is_estimated)
     run.record.event(
         Kind.CONTEXT,
@@ -36,12 +37,15 @@ def heed_meter(run: StepRun, meter: Meter) -> None:
 
 def worked(run: StepRun) -> Worked:
     """What the living session had used when it handed off."""
-    session = run.session
-    meter = Meter() if session is None else session.reader.meter
-    kept = None if session is None else run.floors.get(session.id)
-    floor = meter.floor or Context(0) if kept is None else kept
-    context = Context(run.record.row.context)
-    return Worked(floor, context, run.policy.at, counts=kept is not None and not run.asked_for)
+    session_id = run.record.row.session_id or ""
+    meter = run.session.reader.meter if run.session else Meter()
+    floor = run.floors.get(session_id)
+    return Worked(
+        floor or meter.floor or Context(0),
+        run.reached.get(session_id, Context(0)),
+        run.policy.at,
+        counts=floor is not None and session_id not in run.asked_for,
+    )
 
 
 def circling_sentence(run: StepRun) -> str:
@@ -60,11 +64,11 @@ def circling_sentence(run: StepRun) -> str:
 
 def _heed_floor(run: StepRun, meter: Meter) -> None:
     """Keep what a fresh session started with, and say when it is far more than the first one had."""
-    session = run.session
-    is_first = meter.messages == 1 or (session is not None and not run.floors.get(session.id))
-    if session is None or not run.is_fresh or not meter.floor or not is_first:
+    session_id = run.record.row.session_id or ""
+    is_first = meter.messages == 1 or not run.floors.get(session_id)
+    if not run.is_fresh or not meter.floor or not is_first:
         return
-    run.floors[session.id] = meter.floor
+    run.floors[session_id] = meter.floor
     first = next(iter(run.floors.values()))
     if starts_far_above(first, meter.floor):
         _say_once(

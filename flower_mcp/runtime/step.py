@@ -148,8 +148,9 @@ class StepRun:
         self.words = ""  # the person's words, all of them
         self.worked: list[Worked] = []  # by each session that handed off
         self.floors: dict[str, Context] = {}  # what each session that began in this run carried at first
+        self.reached: dict[str, Context] = {}  # each session's last context, its handoff turn left out
         self.told: set[tuple[str, str]] = set()  # what is said once a session
-        self.asked_for = False  # the handoff under way was asked for by a person
+        self.asked_for: set[str] = set()  # sessions whose handoff a person asked for
         self.starts = Starts()
         self.ended: list[Ended] = []
         self._send, self._inbox = anyio.create_memory_object_stream[tuple[Session | None, Signal]](math.inf)
@@ -283,7 +284,7 @@ class StepRun:
 
     async def open(self, opening: Opening) -> Outcome | None:
         """Start a session's process, or take the one that waits for this id; None when it is connected."""
-        self.near_said = self.handoff_asked = self.refused_401 = self.asked_for = False
+        self.near_said = self.handoff_asked = self.refused_401 = False
         self.good_at_failure = self.due_since = 0
         self.breaking = self.stuck = None
         spare, self.spare = self.spare, None

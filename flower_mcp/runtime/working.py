@@ -132,7 +132,8 @@ def _broken(run: StepRun, reason: Break) -> MoveEnd:
         at_once = meter.messages == 1 or run.due_since == 1  # a turn without a boundary is broken some messages later
         fresh = run.is_fresh and at_once and (meter.floor or 0) >= run.policy.at
         return Ending.LINE, Guard.FRESH if fresh else Guard.ANY
-    run.asked_for = reason is Break.ASKED
+    if reason is Break.ASKED and session is not None:
+        run.asked_for.add(session.id)
     endings = {Break.ASKED: Ending.ASKED, Break.TURNS: Ending.TURNS, Break.STOP: Ending.STOP}
     return endings.get(reason, Ending.LINE), Guard.ANY
 

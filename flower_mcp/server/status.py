@@ -110,6 +110,7 @@ def _caller(caller: Caller | None) -> Mapping[str, Any] | None:
         "session_id": caller.session_id,
         "agent_id": caller.agent_id,
         "context": caller.context,
+        "context_estimated": caller.context_estimated,
         "window": caller.window,
         "window_source": caller.window_source,
     }
@@ -118,7 +119,7 @@ def _caller(caller: Caller | None) -> Mapping[str, Any] | None:
 def _caller_lines(caller: Caller | None) -> Sequence[str]:
     if caller is None:
         return ()
-    context = "not known yet" if caller.context is None else used_text(caller.context)
+    context = "not known yet" if caller.context is None else context_text(caller.context, caller.context_estimated)
     agent = f" (asked by its agent {caller.agent_id})" if caller.agent_id else ""
     return (
         f"you: session {caller.session_id}{agent}, context {context}/{window_text(caller.window)} "

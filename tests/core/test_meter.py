@@ -177,7 +177,7 @@ def test_the_context_is_never_more_than_the_greatest_of_one_message_nor_a_sum_ov
     meter = Meter()
     for message_id, usage in stream:
         meter = meter.message(message_id, usage)
-    assert meter.context <= sum(
+    assert meter.is_estimated or meter.context <= sum(
         max(getattr(usage, name) for _, usage in stream) for name in ("input", "cache_creation", "cache_read")
     )
     runs = sum(1 for n, (message_id, _) in enumerate(stream) if n == 0 or stream[n - 1][0] != message_id)
