@@ -44,7 +44,7 @@ class Worked:
         return self.counts and (room <= 0 or self.tokens < min(THIN, room // 2))
 
 
-def is_circling(worked: Sequence[Worked]) -> bool:
+def are_thin(worked: Sequence[Worked]) -> bool:
     """Whether the last two generations were thin."""
     return len(worked) >= 2 and all(each.is_thin for each in worked[-2:])
 

@@ -15,11 +15,11 @@ from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
 from flower_mcp.core.handoff import FIELDS, Handoff, degraded
-from flower_mcp.core.runaway import is_circling
+from flower_mcp.core.runaway import are_thin
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.runtime.documents import Text, freeze_text, state_of
 from flower_mcp.runtime.keeping import running
-from flower_mcp.runtime.metering import SEED_SENTENCE, circling_sentence, worked
+from flower_mcp.runtime.metering import SEED_SENTENCE, thin_sentence, worked
 from flower_mcp.runtime.scene import add_to_scene, git_lines, running_lines, stopped_lines
 from flower_mcp.runtime.step import MoveEnd, StepRun
 
@@ -71,9 +71,9 @@ async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: st
     left = run.handoffs <= run.policy.max_generations
     if not left:
         run.record.change(error=_cap_sentence(run))
-    elif is_circling(run.worked):
-        run.record.change(error=circling_sentence(run))
-        return Ending.FROZEN, Guard.CIRCLING
+    elif are_thin(run.worked):
+        run.record.change(error=thin_sentence(run))
+        return Ending.FROZEN, Guard.THIN
     return Ending.FROZEN, Guard.LEFT if left else Guard.NONE_LEFT
 
 

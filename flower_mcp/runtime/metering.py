@@ -48,7 +48,7 @@ def worked(run: StepRun) -> Worked:
     )
 
 
-def circling_sentence(run: StepRun) -> str:
+def thin_sentence(run: StepRun) -> str:
     """Why the step stops after two generations that came to nothing."""
     tokens, floors = (
         " and ".join(used_text(figure) for figure in figures)

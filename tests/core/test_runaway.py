@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flower_mcp.core.failures import Failure
 from flower_mcp.core.figures import Context
-from flower_mcp.core.runaway import Starts, Worked, is_circling, starts_far_above
+from flower_mcp.core.runaway import Starts, Worked, are_thin, starts_far_above
 
 LINE = 150_000
 
@@ -51,7 +51,7 @@ FULL, THIN, ASKED = worked(30_000, 150_000), worked(30_000, 33_000), worked(30_0
     ],
 )
 def test_two_thin_generations_in_a_row_are_a_circle(generations: list[Worked], circling: bool) -> None:
-    assert is_circling(generations) is circling
+    assert are_thin(generations) is circling
 
 
 @pytest.mark.parametrize(("floor", "far"), [(20_000, False), (50_000, False), (50_001, True), (5_000, False)])

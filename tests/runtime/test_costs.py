@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flower_mcp.core.figures import Cost
-from flower_mcp.runtime.costs import Costs
+from flower_mcp.runtime.costs import Costs, not_reported, unknown_before
 
 
 @pytest.mark.parametrize(
@@ -60,6 +62,26 @@ def test_learning_of_an_earlier_run_late_takes_nothing_back() -> None:
     costs.resume("a", Cost(5.0))
     costs.report("a", Cost(1.5))
     assert costs.of("a") == 1.5
+
+
+@pytest.mark.parametrize(
+    ("row", "unknown"),
+    [
+        pytest.param({"cost_usd": None, "generations": [{"context": 30_000}]}, True, id="it worked"),
+        pytest.param({"cost_usd": 0.0, "generations": [{"context": 30_000}]}, False, id="a cost of nothing is known"),
+        pytest.param({"cost_usd": None, "generations": [{"context": 0}]}, False, id="it never got that far"),
+        pytest.param({"generations": ["junk", None]}, False, id="junk"),
+        pytest.param({}, False, id="nothing"),
+    ],
+)
+def test_a_run_that_worked_and_has_no_cost_has_an_unknown_one(row: dict[str, Any], unknown: bool) -> None:
+    known = {"cost_usd": 1.0, "generations": [{"context": 9}]}
+    assert unknown_before([known, row]) is unknown
+
+
+def test_a_budget_that_cannot_end_anything_names_what_can() -> None:
+    assert not_reported(5.0).startswith("cost not reported: the budget of 5.00 USD")
+    assert "--max-turns" in not_reported(5.0)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.none() | st.floats(0, 1000)), max_size=12))

@@ -18,7 +18,6 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from flower_mcp.core.estimate import Characters
 from flower_mcp.core.failures import Failure, failure_of
 from flower_mcp.core.meter import Watermark
 from flower_mcp.core.policy import HandoffPolicy
@@ -135,22 +134,6 @@ def test_one_message_in_several_parts_is_one_turn_with_the_greatest_figures() ->
 def test_figures_that_come_at_a_messages_end_alone_are_taken_from_there() -> None:
     signals = take(Reader(), start("m1"), said("hello", "m1"), delta("end_turn", input=51_000, output=9), STOP)
     assert contexts(signals) == [51_000]
-
-
-def test_tool_results_and_nothing_else_count_as_added() -> None:
-    reader = Reader()
-    parts = [{"type": "text", "text": "abc"}, {"type": "image", "source": {}}, {"type": "text", "text": "defg"}]
-    take(
-        reader,
-        said("a", "m1", 90_000, ToolUseBlock("t1", "Bash", {"command": "ls"})),
-        result_of("t1", "x" * 300),
-        result_of("t2", parts),
-        result_of("t3", None),
-        UserMessage("[Request interrupted by user]"),
-    )
-    assert reader.meter.added == Characters(300 + len("abc\n\ndefg"))
-    take(reader, said("b", "m2", 90_100))
-    assert reader.meter.added == Characters()
 
 
 def test_an_error_that_the_cli_wrote_is_neither_text_nor_context_and_gives_the_result_its_kind() -> None:
