@@ -24,7 +24,7 @@ from flower_mcp.runtime.opening import run_failed
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.signals import Asked, Gone, Measured, Said, Stuck, TurnEnded
 from flower_mcp.runtime.step import MoveEnd, StepRun
-from flower_mcp.runtime.working import account
+from flower_mcp.runtime.working import account, lose_cost
 
 TRIES = 3  # of a handoff turn that fails in passing
 PASSING = frozenset({Failure.RATE, Failure.SERVER, Failure.NETWORK})
@@ -136,6 +136,7 @@ async def _result(run: StepRun, mine: str, texts: list[str]) -> Outcome:
                     return signal.outcome
                 texts.clear()
             case Gone(outcome):
+                lose_cost(run)
                 return outcome
             case Stuck(outcome):
                 if run.session is not None:

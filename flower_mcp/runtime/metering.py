@@ -104,8 +104,8 @@ def _condition_sentence(run: StepRun, meter: Meter, condition: Condition) -> str
             )
         case Condition.TOO_HIGH:
             return (
-                f"the endpoint reports {reported}, far above what the session's text comes to: the handoff may come "
-                "early; if its figures are wrong, give a larger --window"
+                f"the endpoint reports {reported}, far above what the session's text comes to: either many tools "
+                "and memory files come with each request, or its figures are too high and the handoff comes early"
             )
         case Condition.ABOVE_WINDOW:
             return (

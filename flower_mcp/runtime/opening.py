@@ -141,7 +141,7 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
         run.handing.why = outcome.words
         run.barren_sessions += int(run.session is not None and run.session.reader.good == 0)
         return Ending.OVERFLOW, Guard.BARREN if run.barren_sessions > 1 else Guard.ANY
-    is_start = run.session is None or run.session.reader.good == 0
+    is_start = run.session is not None and run.session.reader.good == 0  # without a process none was made
     run.starts = run.starts.failed(kind, outcome.words) if is_start else Starts()
     run.failures_in_a_row += 1
     run.good_at_failure = run.session.reader.good if run.session else 0

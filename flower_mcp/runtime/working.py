@@ -272,6 +272,7 @@ async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:
             if isinstance(signal, TurnEnded):
                 account(run, signal)
             elif isinstance(signal, Gone):
+                lose_cost(run)
                 run.handing.why = "the session ended while it was waiting for its agents"
                 return Ending.UNWRITTEN, Guard.ANY
             elif signal is not None:
