@@ -52,6 +52,11 @@ class Listener:
         """The last text that was drawn."""
         return self._log.said
 
+    @property
+    def estimated(self) -> frozenset[int]:
+        """The sessions, by number, whose context is an estimate."""
+        return frozenset(number for number, is_so in self._log.estimated.items() if is_so)
+
     def __call__(self, event: Event) -> None:
         """Take in one event."""
         place = self._place() or Place("", self._step, 0, None)

@@ -291,6 +291,7 @@ def _say_end(job: Job, output: Output, words: Words, listener: Listener, row: St
         denied=listener.denied,
         ended=listener.ended,
         said=listener.said,
+        estimated=listener.estimated,
     )
     output.lines(last_lines(words, row, end))
 

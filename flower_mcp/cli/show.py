@@ -18,7 +18,7 @@ from flower_mcp.cli.words import Words
 from flower_mcp.core.books import Generation, StepResult
 from flower_mcp.core.events import Event, Kind, Phase
 from flower_mcp.core.failures import Failure
-from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.core.texts import context_text, used_text, window_text
 from flower_mcp.core.windows import DEAR, EARLIER
 
 SECTIONS = ("doing", "decided", "deadends", "next")  # as in the seed's sample: scene is pointers, read in the file
@@ -49,6 +49,7 @@ class End:
     denied: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     said: str = ""  # the last text that was drawn, so that it is not drawn twice
+    estimated: frozenset[int] = frozenset()  # sessions, by number, whose context is an estimate
 
 
 class Log:
@@ -60,7 +61,8 @@ class Log:
         self._facts = facts
         self._verbose = verbose
         self._begun = False
-        self._context = 0  # of the session that hands off, when it was asked to
+        self._context = ""  # of the session that hands off, when it was asked to
+        self.estimated: dict[int, bool] = {}  # by session: whether its context was estimated when last told
         self._drawers: dict[str, Callable[[Event], list[str]]] = {
             Kind.TEXT: self._text,
             Kind.TOOL: self._tool,
@@ -76,6 +78,8 @@ class Log:
 
     def lines(self, event: Event, generation: int, advice: str | None = None) -> list[str]:
         """The lines for an event of the n-th session. `advice` is a remark on the headroom, for the first lines."""
+        if event.kind == Kind.CONTEXT:
+            self.estimated[generation] = bool(event.payload.get("estimated"))
         if event.kind == Kind.SESSION:
             return self._session(event, generation, advice)
         drawer = self._drawers.get(event.kind)
@@ -107,8 +111,8 @@ class Log:
             self._begun = True
             return first_lines(self._words, self._facts, event.payload, generation, advice)
         if phase == Phase.LAUNCHED:
-            context, self._context = self._context, 0
-            return [self._words("launched", context=used_text(context))]
+            context, self._context = self._context, ""
+            return [self._words("launched", context=context or used_text(0))]
         return self._note(event)
 
     def _handoff(self, event: Event) -> list[str]:
@@ -117,11 +121,11 @@ class Log:
         if phase == Phase.NEAR:
             return ["", words("near", **_contexts(payload), left=window_text(int(payload.get("left") or 0)))]
         if phase == Phase.WRITING:
-            self._context = int(payload.get("context") or 0)
+            self._context = _contexts(payload)["context"]
             return ["", words("writing", **_contexts(payload))]
         if phase != Phase.DONE:
             return []
-        self._context = self._context or int(payload.get("context") or 0)
+        self._context = self._context or _contexts(payload)["context"]
         sections = payload.get("sections") or {}
         lines = [words(name, text=shorten(str(sections[name]))) for name in SECTIONS if sections.get(name)]
         if payload.get("degraded"):
@@ -165,7 +169,7 @@ def _which(words: Words, facts: Facts, payload: Mapping[str, Any], generation: i
     if phase == Phase.LAUNCHED:
         return words("from document", step=facts.step, n=generation)
     if phase == Phase.RESUMED:
-        again = words("resumed context", context=used_text(int(context))) if context else ""
+        again = words("resumed context", context=_contexts(payload)["context"]) if context else ""
         return words("resumed", step=facts.step, n=generation, context=again)
     return words("new", step=facts.step)
 
@@ -201,7 +205,7 @@ def last_lines(words: Words, row: StepResult, end: End) -> list[str]:
     lines = [*text, "", words(state, time=_time_text(row.duration_s or 0), figures=figures)]
     if row.error:
         lines.append(words("why", why=row.error))
-    lines += [_generation(words, each) for each in row.generations]
+    lines += [_generation(words, each, each.n in end.estimated) for each in row.generations]
     if end.document is not None:
         lines.append(words("document", path=home_path(end.document)))
     lines += [words("denied", what=shorten(what)) for what in end.denied]
@@ -212,7 +216,7 @@ def last_lines(words: Words, row: StepResult, end: End) -> list[str]:
     return lines
 
 
-def _generation(words: Words, generation: Generation) -> str:
+def _generation(words: Words, generation: Generation, estimated: bool) -> str:
     document = ""
     if generation.frozen:
         name = "its edited document" if generation.edited else "its document"
@@ -220,7 +224,7 @@ def _generation(words: Words, generation: Generation) -> str:
     return words(
         "generation",
         n=generation.n,
-        context=used_text(generation.context),
+        context=context_text(generation.context, estimated),
         cost=cost_text(words, generation.cost_usd),
         id=generation.session_id,
         document=document,
@@ -251,7 +255,7 @@ def home_path(path: str | Path) -> str:
 
 def _contexts(payload: Mapping[str, Any]) -> dict[str, str]:
     return {
-        "context": used_text(int(payload.get("context") or 0)),
+        "context": context_text(int(payload.get("context") or 0), bool(payload.get("estimated"))),
         "window": window_text(int(payload.get("window") or 0)),
     }
 

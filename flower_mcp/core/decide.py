@@ -53,6 +53,7 @@ class Guard(StrEnum):
     BARREN = "no message came of this session"
     LEFT = "generations left"
     NONE_LEFT = "no generation left"
+    THIN = "two thin generations in a row"
     BORN = "its transcript exists"
     UNBORN_TASK = "never begun, task"
     UNBORN_DOCUMENT = "never begun, document"
@@ -113,6 +114,7 @@ def _rows() -> Iterable[Transition]:
     yield Transition(State.WRITING, Ending.UNWRITTEN, any_, Move.DEGRADE, State.WRITING)
     yield Transition(State.WRITING, Ending.FROZEN, Guard.LEFT, Move.OPEN_WINDOW, State.EDITING)
     yield Transition(State.WRITING, Ending.FROZEN, Guard.NONE_LEFT, Move.STOP, State.STOPPED)
+    yield Transition(State.WRITING, Ending.FROZEN, Guard.THIN, Move.STOP, State.STOPPED)
 
     yield Transition(State.WRITING, Ending.GIVE_UP, any_, Move.FAIL, State.FAILED)
 

@@ -82,6 +82,11 @@ def used_text(tokens: int) -> str:
     return f"{tokens / 1000:.1f}K"
 
 
+def context_text(tokens: int, estimated: bool = False) -> str:
+    """Return a context as people read it, with a sign before one that is estimated: "~152.0K"."""
+    return f"~{used_text(tokens)}" if estimated else used_text(tokens)
+
+
 def window_text(tokens: int) -> str:
     """Return a window as people read it: 200000 tokens -> "200K", 131072 -> "131K", 1000000 -> "1000K".
 

@@ -2,11 +2,16 @@
 
 The CLI reports a session's total so far, over resumes too; but a session whose process was killed begins again at
 what was saved, or at nothing. So a total that falls is added to what was known. USD; None means unknown, not 0.
+What can hurt: an endpoint whose prices nobody knows costs 0 by every report, so that a budget never ends anything.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from flower_mcp.core.figures import Cost
 
 
 @dataclass(slots=True)
@@ -17,7 +22,7 @@ class Costs:
     _last: dict[str, float] = field(default_factory=dict)
     _origin: dict[str, str] = field(default_factory=dict)
 
-    def resume(self, session_id: str, before: float) -> None:
+    def resume(self, session_id: str, before: Cost) -> None:
         """A session that earlier runs have paid for in part."""
         self._last.setdefault(session_id, before)
 
@@ -26,7 +31,7 @@ class Costs:
         self._last[session_id] = self._last.get(origin, 0.0)
         self._origin[session_id] = origin
 
-    def report(self, session_id: str, total: float | None) -> None:
+    def report(self, session_id: str, total: Cost | None) -> None:
         """A result's total for a session."""
         if total is None:
             return
@@ -36,12 +41,28 @@ class Costs:
         self._known[payer] = self._known.get(payer, 0.0) + grown
         self._last[session_id] = total
 
-    def of(self, session_id: str) -> float | None:
+    def of(self, session_id: str) -> Cost | None:
         """This run's cost of one session, its forks included; None when unknown."""
         known = self._known.get(self._origin.get(session_id, session_id))
-        return None if known is None else round(known, 6)
+        return None if known is None else Cost(round(known, 6))
 
     @property
-    def total(self) -> float | None:
+    def total(self) -> Cost | None:
         """This run's cost so far, None when no session reported any."""
-        return round(sum(self._known.values()), 6) if self._known else None
+        return Cost(round(sum(self._known.values()), 6)) if self._known else None
+
+
+def not_reported(budget: float) -> str:
+    """What to say when there is a budget and a session that worked reports no cost, or a cost of 0."""
+    return (
+        f"cost not reported: the budget of {budget:.2f} USD cannot end this step; --max-turns and --max-generations can"
+    )
+
+
+def unknown_before(rows: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether any of these rows of the manifest, or a session in one, worked and does not know what it cost."""
+    return any(
+        row.get("cost_usd") is None
+        and any(isinstance(each, Mapping) and each.get("context") for each in row.get("generations") or ())
+        for row in rows
+    )

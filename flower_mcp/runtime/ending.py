@@ -5,7 +5,8 @@ from __future__ import annotations
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import Failure
-from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.core.texts import context_text, window_text
+from flower_mcp.runtime.metering import SEED_SENTENCE
 from flower_mcp.runtime.step import MoveEnd, StepRun
 
 _OVER: MoveEnd = (Ending.STOP, Guard.ANY)  # what a last move answers is not asked any more
@@ -40,9 +41,10 @@ def _floor_sentence(run: StepRun) -> str:
             f"Two fresh sessions in a row were too full for their first request ({run.handing.why}). "
             "A handoff cannot help: give a smaller task or a model with a larger window."
         )
+    floor = context_text(meter.floor or meter.context, meter.is_estimated)
     return (
-        f"The session's first message already carried {used_text(meter.context)}, and the handoff line is at "
-        f"{window_text(run.policy.at)}: 阈值很可能低于这个角色的启动地板,把 window 调大,或 --no-handoff. "
+        f"The session's first message already carried {floor}, and the handoff line is at "
+        f"{window_text(run.policy.at)}: {SEED_SENTENCE}. "
         "(The line is below what a session starts with: give a larger --window, or --no-handoff.)"
     )
 

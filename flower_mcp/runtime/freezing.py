@@ -17,10 +17,12 @@ from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.facts import added
 from flower_mcp.core.handoff import FIELDS, Handoff, degraded
+from flower_mcp.core.runaway import are_thin
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.runtime.documents import Text, freeze_text, state_of
 from flower_mcp.runtime.facts import known
 from flower_mcp.runtime.keeping import running
+from flower_mcp.runtime.metering import SEED_SENTENCE, thin_sentence, worked
 from flower_mcp.runtime.overflowing import end_fork
 from flower_mcp.runtime.scene import add_to_scene, git_lines, running_lines, stopped_lines
 from flower_mcp.runtime.step import MoveEnd, StepRun
@@ -71,13 +73,15 @@ async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: st
     left = run.handoffs <= run.policy.max_generations
     if not left:
         run.record.change(error=_cap_sentence(run))
+    elif are_thin(run.worked):
+        run.record.change(error=thin_sentence(run))
+        return Ending.FROZEN, Guard.THIN
     return Ending.FROZEN, Guard.LEFT if left else Guard.NONE_LEFT
 
 
 def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) -> None:
     """Put a frozen document into the books and tell about it."""
-    meter = run.session.reader.meter if run.session else None
-    run.worked.append(((meter.floor if meter else None) or 0, run.record.row.context))
+    run.worked.append(worked(run))
     run.handing = replace(
         run.handing, text=document.text, path=document.path, revision=document.revision, frozen_at=time.time(),
         document=document, stopped=[], verdict=None, partial=Handoff(), why="", asks=0, launched=False,
@@ -104,6 +108,7 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         f"handoff written: {document.path or 'in memory'}",
         phase="done",
         context=run.record.row.context,
+        estimated=run.record.live.context_estimated,
         window=run.policy.window,
         degraded=document.handoff.degraded,
         path=None if document.path is None else str(document.path),
@@ -124,12 +129,12 @@ def _remove_draft(run: StepRun) -> None:
 
 def _cap_sentence(run: StepRun) -> str:
     """The seed's sentence at the cap, with the figures."""
-    worked = ", ".join(used_text(max(0, context - floor)) for floor, context in run.worked)
-    floor = max((floor for floor, _ in run.worked), default=0)
+    tokens = ", ".join(used_text(each.tokens) for each in run.worked)
+    floor = max((each.floor for each in run.worked), default=0)
     return (
         f"{run.policy.max_generations} handoffs in one run are the most; the last document is frozen and waits. "
-        f"阈值很可能低于这个角色的启动地板,把 window 调大,或 --no-handoff. "
+        f"{SEED_SENTENCE}. "
         f"(The handoff line, {window_text(run.policy.at)}, is probably too near to what a session starts with, "
-        f"{used_text(floor)}; tokens worked in each session: {worked}.) "
+        f"{used_text(floor)}; tokens worked in each session: {tokens}.) "
         "Run flower again to go on from the document, or give a larger --window."
     )

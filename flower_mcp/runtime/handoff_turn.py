@@ -16,7 +16,7 @@ from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
 from flower_mcp.core.handoff import FIELDS, Extra, Handoff
-from flower_mcp.core.texts import render, used_text, window_text
+from flower_mcp.core.texts import context_text, render, window_text
 from flower_mcp.core.writing import TurnEnd, Written, judge
 from flower_mcp.runtime.facts import with_facts
 from flower_mcp.runtime.gate import Mode
@@ -26,7 +26,7 @@ from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import looked_into, overflowed
 from flower_mcp.runtime.signals import Asked, Gone, Measured, Said, Stuck, TurnEnded
 from flower_mcp.runtime.step import MoveEnd, StepRun
-from flower_mcp.runtime.working import account
+from flower_mcp.runtime.working import account, lose_cost
 
 TRIES = 3  # of a handoff turn that fails in passing
 PASSING = frozenset({Failure.RATE, Failure.SERVER, Failure.NETWORK})
@@ -37,12 +37,14 @@ INTERRUPT_LIMIT = 10.0  # seconds for an interrupted turn to give its result
 
 async def ask(run: StepRun) -> MoveEnd:
     """Ask for the document."""
-    used, window = used_text(_context(run)), window_text(run.policy.window)
+    estimated = run.record.live.context_estimated
+    used, window = context_text(_context(run), estimated), window_text(run.policy.window)
     run.record.event(
         Kind.HANDOFF,
         f"context {used}/{window}: writing the handoff",
         phase="writing",
         context=_context(run),
+        estimated=estimated,
         window=run.policy.window,
     )
     run.handing.asks = 1
@@ -143,14 +145,14 @@ async def _result(run: StepRun, mine: str, texts: list[str]) -> Outcome:
             case Said(text):
                 texts.append(text)
             case Measured(meter) if run.handing.rewinding is None:
-                run.record.generation(context=meter.context)
-                run.record.change(context=meter.context)
+                run.record.measured(meter.context, estimated=meter.is_estimated)
             case TurnEnded():
                 account(run, signal)
                 if mine in signal.uuids or (signal.ours and not signal.uuids):
                     return signal.outcome
                 texts.clear()
             case Gone(outcome):
+                lose_cost(run)
                 return outcome
             case Stuck(outcome):
                 if run.session is not None:

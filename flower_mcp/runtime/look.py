@@ -12,6 +12,7 @@ from typing import Any
 
 from flower_mcp.core.books import Generation, State
 from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.runtime.costs import unknown_before
 from flower_mcp.runtime.documents import current_text, put_away
 from flower_mcp.runtime.person import add_words, begin_words, known_words
 from flower_mcp.runtime.step import MoveEnd, StepRun
@@ -105,6 +106,8 @@ def _count_before(run: StepRun) -> None:
     rows = [] if run.setting.fresh else list(_since_fresh(run.setting.rows, run.step))
     run.turns_before = sum(_number(row.get("num_turns"), int) for row in rows)
     run.spent_before = sum(_number(row.get("cost_usd"), float) for row in rows)
+    if run.spec.max_budget_usd is not None and unknown_before(rows):
+        run.record.say("the cost of an earlier run is not known, so the budget does not count it")
     for row in rows:
         for generation in row.get("generations") or ():
             if isinstance(generation, Mapping) and isinstance(generation.get("session_id"), str):

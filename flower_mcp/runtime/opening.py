@@ -14,15 +14,16 @@ from flower_mcp.core.errors import NothingThere
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
 from flower_mcp.core.handoff import Handoff
-from flower_mcp.core.texts import load, used_text
-from flower_mcp.core.transcript import context_of
+from flower_mcp.core.meter import Left
+from flower_mcp.core.runaway import Starts
+from flower_mcp.core.texts import context_text, load
 from flower_mcp.runtime.documents import current_text
 from flower_mcp.runtime.edits import newest, wait_while_held
-from flower_mcp.runtime.look import is_born, transcript_of, was_cut_off
+from flower_mcp.runtime.look import is_born, was_cut_off
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import looked_into, overflowed
+from flower_mcp.runtime.starting import left_of
 from flower_mcp.runtime.step import MoveEnd, StepRun
-from flower_mcp.workbench.transcripts import lines_backwards
 
 Prompt = str | Callable[[], Awaitable[str]]
 
@@ -141,6 +142,8 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
         overflowed(run, outcome)
         run.barren_sessions += int(run.session is not None and run.session.reader.good == 0)
         return Ending.OVERFLOW, Guard.BARREN if run.barren_sessions > 1 else Guard.ANY
+    is_start = run.session is not None and run.session.reader.good == 0  # without a process none was made
+    run.starts = run.starts.failed(kind, outcome.words) if is_start else Starts()
     run.failures_in_a_row += 1
     run.good_at_failure = run.session.reader.good if run.session else 0
     retry = run.setting.retry
@@ -149,11 +152,14 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
         most = retry.max_attempts - 1 if rule.limit is None else min(rule.limit, retry.max_attempts - 1)
     told = f"{kind}: {outcome.words}"
     run.record.event(Kind.ERROR, told, failure=str(kind))
-    if rule.action is Action.RETRY and run.failures_in_a_row <= most:
+    hopeless = run.starts.are_hopeless and rule.limit is not None  # a busy or distant endpoint gets better by itself
+    if rule.action is Action.RETRY and run.failures_in_a_row <= most and not hopeless:
         run.record.error(told)
         if run.session is not None and not run.session.alive:
             run.leave()
         return Ending.RETRY, Guard.ANY
+    if hopeless:
+        told = f"{run.starts.count} starts in a row failed alike: {told}"
     run.record.change(error=" ".join(part for part in (told, rule.next) if part))
     return Ending.GIVE_UP, Guard.ANY
 
@@ -163,8 +169,9 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
     left = budget_left(run)
     if left is not None and left <= 0:
         return Ending.BUDGET, Guard.ANY
-    context = _left_context(run, opening)
-    run.record.change(context=context or 0)
+    carried = left_of(run, opening)
+    context = carried.context if carried else None
+    run.record.change(context=context or 0, live={"context_estimated": bool(carried and carried.estimated)})
     run.record.begin_generation(number, opening.session_id)
     failure = await run.open(replace(opening, budget_usd=left))
     session = run.session
@@ -178,13 +185,14 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
     run.record.remember_session()
     run.record.event(
         Kind.SESSION,
-        _told(run, number, phase, context),
+        _told(run, number, phase, carried),
         phase=phase,
         window=run.policy.window,
         window_source=str(run.source),
         handoff_at=run.policy.at,
         model=session.model or run.spec.model,
         context=context,
+        estimated=bool(carried and carried.estimated),
         **(run.windows.origin() if run.windows.learned else {}),
     )
     return Ending.OPENED, Guard.ANY
@@ -243,13 +251,7 @@ def _words_for_resumed(run: StepRun) -> str:
     return f"{load('continue')}\n\n{words}" if was_cut_off(run) else words
 
 
-def _told(run: StepRun, number: int, phase: str, context: int | None) -> str:
+def _told(run: StepRun, number: int, phase: str, left: Left | None) -> str:
     """The line for people: which session, and for a resumed one the context that reopening it will read."""
     text = f"{run.step}: session {number} {phase}"
-    return text if context is None else f"{text}, context {used_text(context)}"
-
-
-def _left_context(run: StepRun, opening: Opening) -> int | None:
-    """The context of a session that is resumed, from its transcript, in tokens."""
-    path = transcript_of(run, opening.session_id) if opening.resume else None
-    return context_of(lines_backwards(path)) if path else None
+    return text if left is None else f"{text}, context {context_text(left.context, left.estimated)}"

@@ -19,14 +19,18 @@ from claude_agent_sdk import (
     StreamEvent,
     SystemMessage,
     TextBlock,
+    ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
 )
 
+from flower_mcp.core.estimate import Characters
 from flower_mcp.core.failures import Outcome
+from flower_mcp.core.figures import Context, Cost
 from flower_mcp.core.meter import Meter, Usage
 from flower_mcp.core.rewinding import CUT_BY_THE_WINDOW
+from flower_mcp.core.transcript import characters_in
 from flower_mcp.runtime.signals import (
     BackgroundTask,
     Idle,
@@ -49,8 +53,8 @@ SYNTHETIC = "<synthetic>"  # the model's name on messages that the CLI wrote its
 class Reader:
     """Reads one session. `tasks` are the agents and shells that run now, by id."""
 
-    def __init__(self) -> None:
-        self.meter = Meter()
+    def __init__(self, meter: Meter | None = None) -> None:
+        self.meter = meter or Meter()
         self.tasks: dict[str, BackgroundTask] = {}
         self.model: str | None = None
         self.idle = True
@@ -68,9 +72,10 @@ class Reader:
         self._expected: set[str] = set()
         self._turn_uuids: set[str] = set()
 
-    def expect(self, prompt_uuid: str) -> None:
+    def expect(self, prompt_uuid: str, text: str = "") -> None:
         """Learn of a prompt that was just sent."""
         self._expected.add(prompt_uuid)
+        self.meter = self.meter.more(Characters.of(text))
 
     @property
     def turn_is_ours(self) -> bool:
@@ -148,6 +153,7 @@ class Reader:
         if not by_agent:
             self._turn_uuids.update(message.user_message_uuids or ())
             yield from self._measure(message.message_id, Usage.read(message.usage))
+            self.meter = self.meter.answer(_characters(message))
         for block in message.content:
             if isinstance(block, TextBlock) and not by_agent and block.text.strip():
                 yield Said(block.text)
@@ -184,7 +190,7 @@ class Reader:
             if isinstance(block, ToolResultBlock):
                 self._tool_results.add(block.tool_use_id)
                 text = _text(block.content)
-                self.meter = self.meter.more(len(text))
+                self.meter = self.meter.more(Characters.of(text))
                 self._learn_output(text)
         yield from ()
 
@@ -215,7 +221,7 @@ class Reader:
             uuids=tuple(message.user_message_uuids or ()),
             ours=message.origin is None,
             text="" if failed else (message.result or ""),
-            cost_usd=message.total_cost_usd,
+            cost_usd=None if message.total_cost_usd is None else Cost(message.total_cost_usd),
             num_turns=message.num_turns,
             messages=messages,
         )
@@ -234,6 +240,9 @@ class Reader:
             case "background_tasks_changed":
                 running = {str(task.get("task_id")) for task in data.get("tasks") or ()}
                 self.tasks = {key: task for key, task in self.tasks.items() if key in running}
+            case "compact_boundary":
+                after = _object(data.get("compact_metadata")).get("post_tokens")
+                self.meter = self.meter.compacted(Context(after if isinstance(after, int) else 0))
             case "api_retry":
                 yield Retrying(
                     attempt=int(data.get("attempt") or 0),
@@ -268,6 +277,20 @@ def _object(value: object) -> Mapping[str, Any]:
 def _words(message: AssistantMessage) -> str:
     """What the CLI wrote into an error message of its own."""
     return " ".join(block.text for block in message.content if isinstance(block, TextBlock))
+
+
+def _characters(message: AssistantMessage) -> Characters:
+    """What these parts of a message will be in each later request."""
+    total = Characters()
+    for block in message.content:
+        match block:
+            case TextBlock():
+                total += Characters.of(block.text)
+            case ThinkingBlock():
+                total += Characters.of(block.thinking)
+            case ToolUseBlock():
+                total += characters_in([{"name": block.name, "input": block.input}])
+    return total
 
 
 def _text(content: object) -> str:

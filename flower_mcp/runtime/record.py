@@ -25,6 +25,7 @@ from flower_mcp.core.books import (
     seconds,
 )
 from flower_mcp.core.events import Event, Kind, Place, line
+from flower_mcp.core.figures import Context, Cost
 from flower_mcp.core.masking import mask
 from flower_mcp.core.policy import HandoffPolicy
 from flower_mcp.workbench.json_files import masked
@@ -103,6 +104,17 @@ class Record:
     def generation(self, *, durable: bool = False, **changes: Any) -> None:
         """Change the living session's entry."""
         self.change(durable=durable, generations=self.row.with_generation(**changes).generations)
+
+    def measured(self, context: Context, *, estimated: bool = False) -> None:
+        """Write down the living session's context."""
+        generations = self.row.with_generation(context=context).generations
+        self.change(live={"context_estimated": estimated}, generations=generations, context=context)
+
+    def paid(self, turns: int, session: Cost | None, run: Cost | None) -> None:
+        """Write down a turn's share of turns, and what its session and the run have cost by now; None: unknown."""
+        generation = self.row.generation
+        self.generation(cost_usd=session, num_turns=(generation.num_turns if generation else 0) + turns)
+        self.change(cost_usd=run, num_turns=self.row.num_turns + turns)
 
     def predecessor(self, **changes: Any) -> None:
         """Change the entry of the session before the living one, if this run has it."""

@@ -116,7 +116,7 @@ class Session:
                 "parent_tool_use_id": None,
             }
 
-        self.reader.expect(mine)
+        self.reader.expect(mine, text)
         with suppress(ClaudeSDKError, OSError):  # the process has just ended, which the pump tells
             await self._client.query(one())
         return mine

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flower_mcp.core.failures import Outcome
+from flower_mcp.core.figures import Cost
 from flower_mcp.core.meter import Meter
 
 
@@ -45,7 +46,7 @@ class TurnEnded:
     uuids: tuple[str, ...] = ()
     ours: bool = True
     text: str = ""
-    cost_usd: float | None = None
+    cost_usd: Cost | None = None
     num_turns: int = 0
     messages: int = 0  # of the main thread
 

@@ -17,12 +17,15 @@ from anyio.abc import TaskGroup
 
 from flower_mcp.core.errors import FilesError
 from flower_mcp.core.failures import Outcome
+from flower_mcp.core.meter import Left, Meter
+from flower_mcp.core.transcript import left_in
 from flower_mcp.runtime.gate import Gate
 from flower_mcp.runtime.keeping import Keeper, bundled_cli, prepare
 from flower_mcp.runtime.options import Opening, firm_settings, options_for, session_environment
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.session import Session
 from flower_mcp.workbench.files import make_home
+from flower_mcp.workbench.transcripts import lines_backwards
 from flower_mcp.workbench.windows import state_folder
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
 def build(run: StepRun, opening: Opening) -> Session:
     """Put a session together; nothing runs yet. Raises OSError or FilesError when the keeper's files find no place."""
-    reader = Reader()
+    reader = Reader(Meter.resumed(left_of(run, opening)))
     gate = Gate(reader, run.why_break, run.draft_is_complete, run.late.tell)
     environment = session_environment(run.spec, run.policy, run=run.run_id, environ=run.setting.environ)
     keeper = _keeper(run, environment)
@@ -68,6 +71,14 @@ def _keeper(run: StepRun, environment: Mapping[str, str]) -> Keeper:
             refused = refused or error
     assert refused is not None, "there are folders"
     raise refused
+
+
+def left_of(run: StepRun, opening: Opening) -> Left | None:
+    """What a session that is resumed had carried, from its transcript; None for a new one."""
+    from flower_mcp.runtime.look import transcript_of
+
+    path = transcript_of(run, opening.session_id) if opening.resume else None
+    return None if path is None else left_in(lambda: lines_backwards(path))
 
 
 class Spare:

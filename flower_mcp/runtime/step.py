@@ -27,9 +27,11 @@ from flower_mcp.core.decide import Ending, Guard, decide
 from flower_mcp.core.errors import CallersError, FilesError, FlowerError, OurError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import Failure, Outcome
+from flower_mcp.core.figures import Context
 from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.meter import Watermark
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
+from flower_mcp.core.runaway import Starts, Worked
 from flower_mcp.core.writing import WritingVerdict
 from flower_mcp.runtime.costs import Costs
 from flower_mcp.runtime.gate import Mode
@@ -149,7 +151,12 @@ class StepRun:
         self.spent_before = 0.0
         self.next_id: str | None = None  # an id that was drawn and never begun
         self.words = ""  # the person's words, all of them
-        self.worked: list[tuple[int, int]] = []  # (floor, context) of each session, for the figures at the cap
+        self.worked: list[Worked] = []  # by each session that handed off
+        self.floors: dict[str, Context] = {}  # what each session that began in this run carried at first
+        self.reached: dict[str, Context] = {}  # each session's last context, its handoff turn left out
+        self.told: set[tuple[str, str]] = set()  # what is said once a session
+        self.asked_for: set[str] = set()  # sessions whose handoff a person asked for
+        self.starts = Starts()
         self.ended: list[Ended] = []
         self._send, self._inbox = anyio.create_memory_object_stream[tuple[Session | None, Signal]](math.inf)
         self._sessions: list[Session] = []
@@ -232,6 +239,7 @@ class StepRun:
             return
         if session.reader.good:
             self.barren_sessions = 0
+            self.starts = Starts()
         if session.reader.good - self.good_at_failure >= FORGIVEN_AFTER:
             self.failures_in_a_row = 0
 

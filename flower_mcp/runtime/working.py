@@ -12,8 +12,10 @@ from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
 from flower_mcp.core.meter import Meter, Watermark
-from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.core.texts import context_text, window_text
+from flower_mcp.runtime.costs import not_reported
 from flower_mcp.runtime.gate import Mode
+from flower_mcp.runtime.metering import heed_meter
 from flower_mcp.runtime.opening import run_failed, start_ahead
 from flower_mcp.runtime.overflowing import overflowed
 from flower_mcp.runtime.permissions import brief
@@ -68,6 +70,7 @@ async def work(run: StepRun) -> MoveEnd:
             ended = signal
             continue
         if isinstance(signal, Gone):
+            lose_cost(run)
             return (Ending.STOP, Guard.ANY) if run.stop_asked else run_failed(run, signal.outcome)
         await take(run, signal)
 
@@ -131,8 +134,11 @@ def _broken(run: StepRun, reason: Break) -> MoveEnd:
     session = run.session
     if reason is Break.LINE and session is not None:
         meter = session.reader.meter
-        fresh = run.is_fresh and meter.messages == 1 and meter.context >= run.policy.at
+        at_once = meter.messages == 1 or run.due_since == 1  # a turn without a boundary is broken some messages later
+        fresh = run.is_fresh and at_once and (meter.floor or 0) >= run.policy.at
         return Ending.LINE, Guard.FRESH if fresh else Guard.ANY
+    if reason is Break.ASKED and session is not None:
+        run.asked_for.add(session.id)
     endings = {Break.ASKED: Ending.ASKED, Break.TURNS: Ending.TURNS, Break.STOP: Ending.STOP}
     return endings.get(reason, Ending.LINE), Guard.ANY
 
@@ -174,24 +180,25 @@ def measured(run: StepRun, meter: Meter) -> None:
     """Keep the context, and warn once a generation when the line is near."""
     run.made_progress()
     run.windows.heed()
-    run.record.generation(context=meter.context)
-    run.record.change(context=meter.context)
-    run.record.event(Kind.CONTEXT, "", context=meter.context, window=run.policy.window, handoff_at=run.policy.at)
+    heed_meter(run, meter)
     if run.policy.enabled and meter.watermark(run.policy) is not Watermark.BELOW:
-        say_near(run, meter.context)
+        say_near(run, meter)
 
 
-def say_near(run: StepRun, context: int) -> None:
+def say_near(run: StepRun, meter: Meter) -> None:
     """The approach warning, once a generation."""
     if run.near_said:
         return
     run.near_said = True
+    context, estimated = meter.context, meter.is_estimated
     left = max(0, run.policy.at - context)
     run.record.event(
         Kind.HANDOFF,
-        f"context {used_text(context)}/{window_text(run.policy.window)}, about {window_text(left)} to the handoff",
+        f"context {context_text(context, estimated)}/{window_text(run.policy.window)}, "
+        f"about {window_text(left)} to the handoff",
         phase="near",
         context=context,
+        estimated=estimated,
         window=run.policy.window,
         left=left,
     )
@@ -202,12 +209,22 @@ def account(run: StepRun, signal: TurnEnded) -> None:
     session = run.session
     if session is None:
         return
+    meter, budget = session.reader.meter, run.spec.max_budget_usd
     run.costs.report(session.id, signal.cost_usd)
-    generation = run.record.row.generation
-    turns = (generation.num_turns if generation else 0) + signal.num_turns
-    context = run.record.row.context if run.handing.rewinding else session.reader.meter.context  # a fork has less
-    run.record.generation(cost_usd=run.costs.of(session.id), num_turns=turns, context=context)
-    run.record.change(cost_usd=run.costs.total, num_turns=run.record.row.num_turns + signal.num_turns, context=context)
+    run.record.paid(signal.num_turns, run.costs.of(session.id), run.costs.total)
+    if run.handing.rewinding is None:  # a fork has less
+        run.record.measured(meter.context, estimated=meter.is_estimated)
+    if budget is not None and session.reader.good and not run.costs.of(session.id):
+        run.record.say(not_reported(budget))
+
+
+def lose_cost(run: StepRun) -> None:
+    """A process ended before its turn had a result: what that turn cost is not known, which is not nothing."""
+    session, generation = run.session, run.record.row.generation
+    if session is None or generation is None or not session.reader.turn_messages:
+        return
+    told = f"session {generation.n} ended before its result: what its last turn cost is not known"
+    run.record.error(told) if run.spec.max_budget_usd is None else run.record.say(told)
 
 
 async def _retrying(run: StepRun, signal: Retrying) -> None:
@@ -229,7 +246,7 @@ async def drain(run: StepRun) -> MoveEnd:
     session = run.session
     if session is None:
         return Ending.UNWRITTEN, Guard.ANY
-    say_near(run, session.reader.meter.context)
+    say_near(run, session.reader.meter)
     run.count_turns()
     session.gate.mode = Mode.DRAIN
     run.handoff_asked = False  # asked for again, it cuts the waiting short
@@ -265,6 +282,7 @@ async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:
                 overflowed(run, signal.outcome)
                 return Ending.OVERFLOW, Guard.ANY
             elif isinstance(signal, Gone):
+                lose_cost(run)
                 run.handing.why = "the session ended while it was waiting for its agents"
                 return Ending.UNWRITTEN, Guard.ANY
             elif signal is not None:

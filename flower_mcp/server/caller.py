@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from flower_mcp.core.policy import WindowSource, guess_window
-from flower_mcp.core.transcript import SYNTHETIC, context_of
+from flower_mcp.core.transcript import SYNTHETIC, left_in
 from flower_mcp.workbench.transcripts import lines_backwards, project_folders
 
 TOOL_USE = "claudecode/toolUseId"
@@ -32,7 +32,9 @@ _LINES = 400  # lines in which the model's name is looked for
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A session of Claude Code. `context` in tokens, None before its first answer; `window` in tokens.
+    """A session of Claude Code. `context` in tokens, None where nothing was said yet; `window` in tokens.
+
+    `context_estimated`: the endpoint reports no usage, so the context is a guess from the transcript's characters.
 
     `agent_id` names the session's agent that called; the figures are the main thread's all the same.
     """
@@ -42,6 +44,7 @@ class Caller:
     window: int
     window_source: str
     agent_id: str | None = None
+    context_estimated: bool = False
 
 
 def tool_use_id(meta: Mapping[str, Any] | None) -> str:
@@ -72,13 +75,15 @@ def latest_session(places: Iterable[Path], environ: Mapping[str, str]) -> Caller
 
 def caller_of(transcript: Path, environ: Mapping[str, str], agent: str | None = None) -> Caller:
     """A session from its transcript."""
+    left = left_in(lambda: lines_backwards(transcript))
     named = environ if environ.get("ANTHROPIC_MODEL") else {"ANTHROPIC_MODEL": _model(transcript)}
     return Caller(
         session_id=transcript.stem,
-        context=context_of(lines_backwards(transcript)),
+        context=left.context if left else None,
         window=guess_window(named),
         window_source=str(WindowSource.GUESSED),
         agent_id=agent,
+        context_estimated=bool(left and left.estimated),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from flower_mcp.core.books import LiveStep, State, seconds
 from flower_mcp.core.errors import FlowerError
-from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.core.texts import context_text, used_text, window_text
 from flower_mcp.server.caller import Caller
 from flower_mcp.server.pages import age_text
 from flower_mcp.server.steps import Known, Steps
@@ -71,8 +71,8 @@ def _lines(live: LiveStep) -> Sequence[str]:
     if row.generations:
         facts.append(f"generation {row.generations[-1].n}" + _of(live.max_generations))
     if row.window:
-        about = "about " if live.context_estimated else ""
-        facts.append(f"context {about}{used_text(row.context)}/{window_text(row.window)} ({row.window_source})")
+        context = context_text(row.context, live.context_estimated)
+        facts.append(f"context {context}/{window_text(row.window)} ({row.window_source})")
     if live.at is not None:
         facts.append(f"hands off at {used_text(live.at)}")
     if row.cost_usd is not None:
@@ -110,6 +110,7 @@ def _caller(caller: Caller | None) -> Mapping[str, Any] | None:
         "session_id": caller.session_id,
         "agent_id": caller.agent_id,
         "context": caller.context,
+        "context_estimated": caller.context_estimated,
         "window": caller.window,
         "window_source": caller.window_source,
     }
@@ -118,7 +119,7 @@ def _caller(caller: Caller | None) -> Mapping[str, Any] | None:
 def _caller_lines(caller: Caller | None) -> Sequence[str]:
     if caller is None:
         return ()
-    context = "not known yet" if caller.context is None else used_text(caller.context)
+    context = "not known yet" if caller.context is None else context_text(caller.context, caller.context_estimated)
     agent = f" (asked by its agent {caller.agent_id})" if caller.agent_id else ""
     return (
         f"you: session {caller.session_id}{agent}, context {context}/{window_text(caller.window)} "

@@ -249,6 +249,29 @@ def test_the_context_is_drawn_when_asked_for() -> None:
     assert Log(ENGLISH, Facts("work"), verbose=True).lines(event, 1) == ["  context 41.0K/200K"]
 
 
+def test_an_estimated_context_has_a_sign_before_it_wherever_it_is_shown() -> None:
+    log, _ = begun()
+    figures = {"context": 131_000, "window": 200_000, "left": 19_000, "estimated": True}
+    near = log.lines(Event("handoff", "", {"phase": "near", **figures}), 1)
+    writing = log.lines(Event("handoff", "", {"phase": "writing", **figures}), 1)
+    done = log.lines(Event("handoff", "", {"phase": "done", **figures}), 1)
+    launched = log.lines(Event("session", "", {"phase": "launched"}), 2)
+    assert "~131.0K/200K" in near[1]
+    assert "~131.0K/200K" in writing[1]
+    assert done
+    assert "from ~131.0K" in launched[0]
+    log.lines(Event("context", "", figures), 1)
+    log.lines(Event("context", "", {**figures, "estimated": False}), 2)
+    assert log.estimated == {1: True, 2: False}
+    ends = last_lines(ENGLISH, ROW, End(Path("/r/m"), "flower", estimated=frozenset({1})))
+    assert [line for line in ends if "session 1  context ~152.0K" in line]
+    assert [line for line in ends if "session 2  context 42.0K" in line]
+    resumed = {"phase": "resumed", "context": 60_000, "estimated": True}
+    assert (
+        "which reads ~60.0K of context again" in Log(ENGLISH, Facts("work")).lines(Event("session", "", resumed), 1)[0]
+    )
+
+
 ROW = StepResult(
     run="r",
     step="work",

@@ -54,6 +54,7 @@ EXPECTED: list[tuple[State, Ending, Guard, Move, State]] = [
     (State.WRITING, Ending.UNWRITTEN, ANY, Move.DEGRADE, State.WRITING),
     (State.WRITING, Ending.FROZEN, Guard.LEFT, Move.OPEN_WINDOW, State.EDITING),
     (State.WRITING, Ending.FROZEN, Guard.NONE_LEFT, Move.STOP, State.STOPPED),
+    (State.WRITING, Ending.FROZEN, Guard.THIN, Move.STOP, State.STOPPED),
     (State.WRITING, Ending.STOP, ANY, Move.STOP, State.STOPPED),
     # a person may edit
     (State.EDITING, Ending.CLOSED, ANY, Move.LAUNCH, State.LAUNCHING),

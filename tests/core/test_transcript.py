@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flower_mcp.core.transcript import context_of, error_details
+from flower_mcp.core.estimate import REQUEST_FLOOR, Characters
+from flower_mcp.core.figures import Context
+from flower_mcp.core.meter import Left
+from flower_mcp.core.transcript import characters_of, context_of, error_details, left_in
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -100,3 +103,48 @@ def test_the_apis_own_words_are_those_of_the_last_request_of_the_main_thread() -
     assert error_details([{**failed, "errorDetails": None}, failed]) is None
     assert error_details([{**failed, "errorDetails": " "}]) is None
     assert error_details([]) is None
+
+
+SILENT = {"type": "assistant", "message": {"model": "m", "usage": {"input_tokens": 0}, "content": [
+    {"type": "thinking", "thinking": "hmm"},
+    {"type": "text", "text": "看一下"},
+    {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}},
+]}}  # fmt: skip
+RESULT = {"type": "user", "message": {"content": [
+    {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "abcd"}, {"type": "image"}]},
+    {"type": "tool_result", "tool_use_id": "toolu_2", "content": "efg"},
+]}}  # fmt: skip
+ALL = len("go on") + len("hmm") + len("Bash") + len('{"command": "ls"}') + len("abcd") + len("efg")
+
+
+def test_the_characters_of_a_session_are_those_of_its_main_threads_messages() -> None:
+    other: list[dict[str, Any]] = [
+        {**SILENT, "isSidechain": True},
+        {**SILENT, "isApiErrorMessage": True},
+        {"type": "summary"},
+    ]
+    assert characters_of(reversed([USER, SILENT, *other, RESULT])) == Characters(ALL, 3)
+    assert characters_of(reversed([USER, SILENT, compacted({}), RESULT])) == Characters(len("abcdefg"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        pytest.param([], None, id="nothing"),
+        pytest.param([USER, assistant(50_000), RESULT], Left(Context(50_012)), id="figures"),
+        pytest.param(
+            [USER, SILENT, RESULT], Left(Context(REQUEST_FLOOR + ALL // 3 + 3), estimated=True), id="no figures"
+        ),
+        pytest.param([USER, SILENT, compacted({"postTokens": 9_000})], Left(Context(9_000)), id="compacted"),
+    ],
+)
+def test_what_a_session_had_carried_is_estimated_where_nothing_was_reported(
+    lines: list[dict[str, Any]], left: Left | None
+) -> None:
+    assert left_in(lambda: reversed(lines)) == left
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["type", "message", "content"]), JUNK)))
+def test_what_a_session_left_is_never_an_error(lines: list[dict[str, Any]]) -> None:
+    left = left_in(lambda: reversed(lines))
+    assert left is None or left.context >= 0

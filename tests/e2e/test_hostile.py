@@ -72,6 +72,8 @@ async def test_a_cli_that_dies_at_each_attempt_is_not_resumed_for_ever(model: Sc
     run = await run_step(workspace)
     assert not run.result.ok
     assert script.asked <= 10
+    assert (run.result.cost_usd, run.result.generations[0].cost_usd) == (None, None)
+    assert any("what its last turn cost is not known" in error for error in run.result.errors)
 
 
 async def test_answers_cut_at_the_output_limit_are_not_asked_for_for_ever(

@@ -14,6 +14,7 @@ import pytest
 
 import flower_mcp.runtime.session as session_module
 from flower_mcp.core.books import iso
+from flower_mcp.core.estimate import Characters
 from flower_mcp.core.failures import Outcome
 from flower_mcp.core.meter import Meter, Usage
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, WindowSource
@@ -169,7 +170,7 @@ def test_the_gate_drops_a_window_that_is_full_at_once_also_before_the_message_is
         (meter(), False, [{"type": "assistant", "message": {"usage": {"input_tokens": 70_000}}}, refused("too long")],
          70_000),
         (meter(), True, [refused()], 1_000_000),
-        (meter(0, 0).more(90_000), True, [refused("Input is too long for requested model.")], 1_000_000),
+        (meter(0, 0).more(Characters(90_000)), True, [refused("Input is too long for requested model.")], 1_000_000),
         (meter(15_000, 55_000), True, [refused(), {"type": "assistant", "message": {}}], 55_000),
     ],
     ids=["no limit stated", "resumed", "a first request", "no usage", "no words of the API's"],

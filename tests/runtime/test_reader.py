@@ -136,22 +136,6 @@ def test_figures_that_come_at_a_messages_end_alone_are_taken_from_there() -> Non
     assert contexts(signals) == [51_000]
 
 
-def test_tool_results_and_nothing_else_count_as_added() -> None:
-    reader = Reader()
-    parts = [{"type": "text", "text": "abc"}, {"type": "image", "source": {}}, {"type": "text", "text": "defg"}]
-    take(
-        reader,
-        said("a", "m1", 90_000, ToolUseBlock("t1", "Bash", {"command": "ls"})),
-        result_of("t1", "x" * 300),
-        result_of("t2", parts),
-        result_of("t3", None),
-        UserMessage("[Request interrupted by user]"),
-    )
-    assert reader.meter.added == 300 + len("abc\n\ndefg")
-    take(reader, said("b", "m2", 90_100))
-    assert reader.meter.added == 0
-
-
 def test_an_error_that_the_cli_wrote_is_neither_text_nor_context_and_gives_the_result_its_kind() -> None:
     reader = Reader()
     signals = take(

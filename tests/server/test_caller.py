@@ -57,11 +57,24 @@ async def test_the_caller_is_the_session_whose_transcript_holds_the_call(
     assert value["caller"] == {
         "session_id": "after-clear",
         "agent_id": None,
+        "context_estimated": False,
         "context": 81_000,
         "window": 1_000_000,
         "window_source": "guessed",
     }
     assert "you: session after-clear, context 81.0K/1000K (guessed)" in text
+
+
+async def test_the_context_is_an_estimate_where_the_endpoint_reports_nothing(
+    workbench: Workbench, project: Path
+) -> None:
+    silent = line(USE, 0).replace('"input_tokens": 5', '"input_tokens": 0')
+    said = {"type": "user", "message": {"content": "字" * 30_000}}
+    (project / "one.jsonl").write_text(f"{json.dumps(said)}\n{silent}")
+    value, text = await status(workbench, "auto", {TOOL_USE: USE})
+    assert value["caller"]["context_estimated"]
+    assert value["caller"]["context"] >= 50_000
+    assert "context ~5" in text
 
 
 @pytest.mark.parametrize("era", ERAS)
