@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from flower_mcp.core.errors import OurError
 
-NAMES = ("handoff", "again", "takeover", "session", "continue", "retry", "late")
+NAMES = ("handoff", "again", "takeover", "session", "continue", "retry", "late", "said")
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 

@@ -6,18 +6,21 @@ the books. Whatever does not fit stops nobody: the newest document is next best,
 
 from __future__ import annotations
 
-import time
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flower_mcp.core.books import Generation, State, iso
+from flower_mcp.core.books import State
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
 from flower_mcp.runtime.documents import current_text
+from flower_mcp.runtime.lost import GONE, has_worked, without_transcript
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.workbench.tasks import By
 from flower_mcp.workbench.transcripts import find
 
+REFUSED = "the CLI refused to go on with it"  # why a session is not resumed although it has a transcript
 OWED = "the handoff is still to be written"  # why a session has no document although it was asked for one
 
 
@@ -50,22 +53,22 @@ def _left_behind(run: StepRun) -> Ending:
     if last is not None and last.frozen and current_text(run) is not None:  # no session after it was ever written down
         return Ending.WAITING_DOCUMENT
     session_id = (before.row.session_id if before else None) or _of_lineage(run)
-    if is_born(run, session_id):
+    refused = last is not None and last.session_id == session_id and last.why == REFUSED
+    if is_born(run, session_id) and not refused:
         run.record.change(session_id=session_id)
         writing = before is not None and before.state in (State.DRAINING, State.WRITING)
         run.owes_handoff = writing or (last is not None and last.why == OWED)
         return Ending.LIVING_SESSION
-    if last is not None and _never_begun(last):
+    if last is not None and session_id == last.session_id and has_worked(run, last):
+        why = REFUSED if refused else GONE
+        run.record.event(Kind.ERROR, f"the session {session_id} cannot be resumed: {why}")
+        return without_transcript(run, last, why)
+    if last is not None and not refused:
         run.next_id = last.session_id
-    elif session_id is not None:
-        run.record.event(Kind.ERROR, f"the session {session_id} has no transcript any more")
+    elif session_id is not None and not refused:
+        run.record.event(Kind.ERROR, f"the session {session_id} cannot be resumed: {GONE}")
     has_document = before is not None and current_text(run) is not None
     return Ending.WAITING_DOCUMENT if has_document else Ending.NEW_TASK
-
-
-def _never_begun(generation: Generation) -> bool:
-    """Whether the id was drawn and no message came."""
-    return generation.context == 0 and generation.num_turns == 0
 
 
 def _of_lineage(run: StepRun) -> str | None:
@@ -80,16 +83,30 @@ def _take_words(run: StepRun, ending: Ending) -> None:
     """Keep what the person said, word for word, and know all of it."""
     words, workbench = run.setting.prompt, run.setting.workbench
     if workbench is None:
-        run.words = words
+        run.words = words if ending is Ending.NEW_TASK else ""
+        if run.setting.fresh:
+            run.hearing.put_away()
+        elif words and ending is not Ending.NEW_TASK:
+            run.hearing.add(words, By.FLOWER)
+        run.hearing.look()
         return
     if run.setting.fresh:
+        run.hearing.put_away()
+        run.setting.books.lives.put_away_draft(run.step)
         workbench.documents.put_away(run.step)
-    if run.setting.fresh or workbench.tasks.read(run.step) is None:
+    known = workbench.tasks.read(run.step)
+    if run.setting.fresh or (known is None and ending is Ending.NEW_TASK):
         if words:
             workbench.tasks.start(run.step, words)
-    elif words and not (was_cut_off(run) and workbench.tasks.read(run.step) == words):
-        workbench.tasks.add(run.step, words, by="flower", at=iso(time.time()))  # the same command again adds nothing
+    elif words and not (was_cut_off(run) and _are_the_last(words, known or "")):
+        run.hearing.add(words, By.FLOWER)
     run.words = workbench.tasks.read(run.step) or words
+    run.hearing.look()
+
+
+def _are_the_last(words: str, known: str) -> bool:
+    """Whether these words are what was said last with a command: the same command again adds nothing."""
+    return known == words or bool(re.search(rf"## \S+ · {By.FLOWER}\n\n{re.escape(words)}\Z", known))
 
 
 def _count_before(run: StepRun) -> None:

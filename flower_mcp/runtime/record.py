@@ -63,6 +63,7 @@ class Record:
         self._books = books
         self._on_event = on_event
         self._said: set[str] = set()
+        self.is_ours = True  # False once another supervisor has the step: its live state is not to be written over
         since = now()
         self.live = LiveStep(
             step=row.step,
@@ -92,7 +93,8 @@ class Record:
         `durable` waits until it is on the disk: for ids that must be known before a process starts.
         """
         self.live = replace(self.live, **(live or {}), row=replace(self.row, **row), updated_at=now())
-        self._try(lambda: self._books.lives.write(self.live, durable=durable))
+        if self.is_ours:
+            self._try(lambda: self._books.lives.write(self.live, durable=durable))
 
     def generation(self, *, durable: bool = False, **changes: Any) -> None:
         """Change the living session's entry."""

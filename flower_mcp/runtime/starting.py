@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def build(run: StepRun, opening: Opening) -> Session:
     """Put a session together; nothing runs yet. Raises OSError when the keeper's files cannot be written."""
     reader = Reader()
-    gate = Gate(reader, run.why_break, run.draft_is_complete, run.late.tell)
+    gate = Gate(reader, run.why_break, run.draft_is_complete, run.tell)
     environment = session_environment(run.spec, run.policy, run=run.run_id, environ=run.setting.environ)
     make_home(run.setting.run_dir)  # it may have been cleared away
     keeper = prepare(bundled_cli(), run.setting.run_dir, run_id=run.run_id, ours=environment)

@@ -55,8 +55,7 @@ class Tasks:
 
     def add(self, step: str, words: str, by: By | str, at: str | None = None) -> Path:
         """Add later words under `## <at> · <by>`; `at` is ISO 8601, by default now. Raises FilesError, LockTimeout."""
-        by = By(by)
-        addition = f"## {at or iso(time.time())} · {by}\n\n{words}"
+        addition = f"{heading(by, at or iso(time.time()))}{words}"
         with self._locked(step):
             path = self.path(step)
             while True:
@@ -69,6 +68,10 @@ class Tasks:
                 kept.unlink()  # all its bytes are in the new file
             return path
 
+    def has(self, step: str, words: str, by: By | str, at: str) -> bool:
+        """Whether these later words stand there already. Raises FilesError."""
+        return f"{heading(by, at)}{words}" in (self.read(step) or "")
+
     def read(self, step: str) -> str | None:
         """All the words, None when there are none. Raises FilesError."""
         data = read_whole(self.path(step))
@@ -79,6 +82,11 @@ class Tasks:
         make_home(self.root)
         make_folder(inside(self.root, self.archive))
         return self._lock(step)
+
+
+def heading(by: By | str, at: str) -> str:
+    """What stands before later words. Raises ValueError for a `by` that there is not."""
+    return f"## {at} · {By(by)}\n\n"
 
 
 def _bytes(words: str) -> bytes:
