@@ -20,6 +20,7 @@ PLACEHOLDERS = {
     "continue": set(),
     "retry": set(),
     "late": {"path", "changes"},
+    "said": {"words"},
 }
 HEADINGS = [
     "## 现在在做 · Doing now",
