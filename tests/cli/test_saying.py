@@ -131,16 +131,19 @@ def test_ctrl_c_offers_to_say_something_and_another_terminal_says_and_stops(
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["TERM", "HUP"])
+@pytest.mark.parametrize(("is_closed", "code"), [(False, 143), (True, 129)], ids=["TERM", "terminal closed"])
 def test_a_signal_stops_in_order_also_while_ctrl_c_offers(
-    model: ScriptedModel, workspace: Path, environment: dict[str, str], number: signal.Signals, code: int
+    model: ScriptedModel, workspace: Path, environment: dict[str, str], is_closed: bool, code: int
 ) -> None:
     model.script = Story([bash("touch begun; sleep 1; touch ended"), text("Not reached.")])
     with flower_at_terminal(*BYPASS, TASK, cwd=workspace, environment=environment) as terminal:
         wait_until((workspace / "begun").exists, 30)
         terminal.type("\x03")
         terminal.wait_for("q or Ctrl-C again stops")
-        terminal.process.send_signal(number)
+        if is_closed:
+            terminal.hang_up()
+        else:
+            terminal.process.send_signal(signal.SIGTERM)
         assert terminal.end() == code, terminal.shown
     assert (workspace / "ended").exists()
     (row,) = json.loads((workspace / "runs" / "manifest.json").read_text())
