@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from flower_mcp import __version__
-from flower_mcp.cli import document_commands, settings, step_commands
+from flower_mcp.cli import document_commands, message_commands, settings, step_commands
 from flower_mcp.cli.document_commands import SETTINGS
 from flower_mcp.cli.options import Folder, RunOptions, run_options
 from flower_mcp.cli.output import complain
@@ -130,7 +130,7 @@ def completion(shell: str) -> int:
     return completion_command(shell, flower)
 
 
-for command in (*step_commands.COMMANDS, *document_commands.COMMANDS):
+for command in (*step_commands.COMMANDS, *message_commands.COMMANDS, *document_commands.COMMANDS):
     flower.add_command(command)
 
 

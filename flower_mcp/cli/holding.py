@@ -25,7 +25,7 @@ def hold_command(step: str | None, workspace: str) -> int:
     if before is not None:
         output.line(words("held already", step=step, since=local_time(before.since), by=before.by))
         return 0
-    workbench.holds.hold(step, _who())
+    workbench.holds.hold(step, who())
     live = workbench.live(step)
     runs = live is not None and not live.state.ended and live.state not in (State.IDLE, State.LOST)
     output.line(words("hold said", step=step) + ("" if runs else words("hold later")))
@@ -38,7 +38,7 @@ def release_command(step: str | None, workspace: str, *, as_is: bool) -> int:
     workbench = open_workbench(workspace)
     step = chosen_step(workbench, step, "flower release")
     before = workbench.holds.state(step)
-    if not workbench.holds.release(step, as_is=as_is, by=_who()):
+    if not workbench.holds.release(step, as_is=as_is, by=who()):
         and_waits = ", and no document of it waits to be launched" if as_is else ""
         raise NothingThere(f"Nothing to release: the step {step!r} is not held{and_waits}.")
     if before is not None:
@@ -47,7 +47,7 @@ def release_command(step: str | None, workspace: str, *, as_is: bool) -> int:
     return 0
 
 
-def _who() -> str:
+def who() -> str:
     """Who says it, for whoever finds the step held."""
     try:
         return f"{getpass.getuser()}@{socket.gethostname()}"

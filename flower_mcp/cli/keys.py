@@ -92,6 +92,11 @@ class Keys:
             pass
 
     @property
+    def is_free(self) -> bool:
+        """Whether nobody reads the terminal, and this process may."""
+        return not self._is_open and not self._borrowers and is_in_front(self._descriptor)
+
+    @property
     def _is_wanted(self) -> bool:
         return self._is_open and not self._borrowers
 

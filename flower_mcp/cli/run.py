@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from flower_mcp.cli.controls import Controls
     from flower_mcp.cli.keys import Keys
     from flower_mcp.cli.listening import Listener, Taker
+    from flower_mcp.cli.saying import Offer
     from flower_mcp.cli.stopping import Stopping
     from flower_mcp.core.policy import AgentSpec, HandoffPolicy
     from flower_mcp.runtime.runtime import Runtime
@@ -167,15 +168,22 @@ async def _run_job(job: Job, output: Output, words: Words) -> Outcome:
     from flower_mcp.cli.stopping import Stopping
 
     running = anyio.CancelScope()
-    stopping = Stopping(partial(_drain, job, output, words, running), partial(_end, output, words, running))
     row: StepResult | None = None
     async with job.runtime, anyio.create_task_group() as tasks:
+        stopping = Stopping(
+            lambda: _drain(job, output, words, running, offer),
+            partial(_end, output, words, running),
+            lambda: offer is not None and job.runtime.place(job.spec.name) is not None and offer.begin(tasks),
+        )
+        offer = _offer(job, output, words, stopping.stop)
         attending = Attending(output, words, tasks, keys=job.keys, notify=job.notify)
         listener = _listener(job, output, words, attending)
         await tasks.start(stopping.watch)
         attending.start(_controls(job, stopping, output, words))
         with running:
             row = await job.runtime.run(job.spec, job.prompt, fresh=job.fresh, on_event=listener)
+        if offer is not None:
+            await offer.leave()
         await attending.leave_terminal(now=stopping.received is not None)
         is_forced = row is None
         row = row or _row_left(job)
@@ -221,6 +229,17 @@ def _controls(job: Job, stopping: Stopping, output: Output, words: Words) -> Con
     return Controls(job.runtime, job.spec.name, stopping, output, words, descriptor=sys.stdin.fileno())
 
 
+def _offer(job: Job, output: Output, words: Words, stop: Callable[[], object]) -> Offer | None:
+    """What Ctrl-C offers first; None where nobody is at a terminal."""
+    from flower_mcp.cli.saying import Offer
+    from flower_mcp.workbench.tasks import By
+
+    if job.keys is None:
+        return None
+    say = partial(job.runtime.say, step=job.spec.name, by=By.INTERRUPT)
+    return Offer(output, words, job.keys, sys.stdin.fileno(), say=say, stop=stop)
+
+
 def document_path(job: Job) -> Path:
     """Where the step's document lies, or will lie."""
     from flower_mcp.workbench.workbench import Workbench
@@ -251,8 +270,10 @@ def _prompt(runtime: Runtime, options: RunOptions, task: str | None, output: Out
     return task_asked_for(lambda: output.line(words("task"), end=""))
 
 
-def _drain(job: Job, output: Output, words: Words, running: Any) -> None:
+def _drain(job: Job, output: Output, words: Words, running: Any, offer: Offer | None) -> None:
     """The first signal: stop at the next message boundary, or now when nothing runs yet."""
+    if offer is not None:
+        offer.close()
     if job.keys is not None:
         job.keys.close()
     output.line(words("stopping"))

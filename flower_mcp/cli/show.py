@@ -166,11 +166,12 @@ def first_lines(
 
 def _which(words: Words, facts: Facts, payload: Mapping[str, Any], generation: int) -> str:
     phase, context = payload.get("phase"), payload.get("context")
+    wake = words("wake", wake=payload["wake"]) if payload.get("wake") else ""
     if phase == Phase.LAUNCHED:
-        return words("from document", step=facts.step, n=generation)
+        return words("from document", step=facts.step, n=generation, wake=wake)
     if phase == Phase.RESUMED:
         again = words("resumed context", context=_contexts(payload)["context"]) if context else ""
-        return words("resumed", step=facts.step, n=generation, context=again)
+        return words("resumed", step=facts.step, n=generation, context=again, wake=wake)
     return words("new", step=facts.step)
 
 

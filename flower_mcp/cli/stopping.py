@@ -1,8 +1,9 @@
 """Signals: the first one asks the step to stop at its next message boundary, the second ends it now.
 
-The third is the system's, and kills. It must not know what a step does; it is given two things to call. What can hurt:
-`nohup` and a shell's `&` have signals ignored on purpose, and these stay ignored; and Ctrl-C in an editor that was
-opened from here reaches this process too.
+At a terminal a Ctrl-C is first an offer to say something, where one can be made. The third signal is the system's, and
+kills. It must not know what a step does; it is given things to call. What can hurt: `nohup` and a shell's `&` have
+signals ignored on purpose, and these stay ignored; and Ctrl-C in an editor that was opened from here reaches this
+process too.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ _SIGNALS = tuple(
 class Stopping:
     """Waits for signals while a step runs. `received` is the first one, None when none came."""
 
-    def __init__(self, drain: Callable[[], None], end: Callable[[], None]) -> None:
+    def __init__(
+        self, drain: Callable[[], None], end: Callable[[], None], offer: Callable[[], bool] = lambda: False
+    ) -> None:
         self.received: signal.Signals | None = None
         self._drain = drain
         self._end = end
+        self._offer = offer
         self._is_deaf = False
 
     @property
@@ -60,6 +64,8 @@ class Stopping:
                     continue
                 if self.received is not None:
                     break
+                if received is signal.SIGINT and self._offer():
+                    continue
                 self.received = received
                 self._drain()
         for each in heeded:

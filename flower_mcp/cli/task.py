@@ -38,7 +38,7 @@ def task_from(words: Sequence[str], *, short: bool, commands: Iterable[str]) -> 
         )
     task = words[0]
     if task == STDIN:
-        task = _read_stdin()
+        task = read_stdin()
     elif short and _is_one_word(task):
         near = difflib.get_close_matches(task.lower(), commands, n=1)
         meant = f"; did you mean `{near[0]}`?" if near else "."
@@ -64,7 +64,7 @@ def task_asked_for(question: Callable[[], None]) -> str:
 
 
 def is_left(workspace: Path, run_dir: Path, step: str, say: Callable[[str], None]) -> bool:
-    """Whether the step has something to go on with: a session that has not finished, or a document that waits.
+    """Whether the step has something to go on with: an unfinished session, a document or words that wait.
 
     `say` gets sentences about files that could not be read and were set aside. Makes nothing. Raises FilesError.
     """
@@ -72,9 +72,10 @@ def is_left(workspace: Path, run_dir: Path, step: str, say: Callable[[str], None
     from flower_mcp.workbench.ledger import Lineage
     from flower_mcp.workbench.workbench import Workbench
 
-    live = Workbench(workspace, say=say).live(step)
+    workbench = Workbench(workspace, say=say)
+    live = workbench.live(step)
     if live is not None:
-        return live.state is not State.DONE
+        return live.state is not State.DONE or bool(workbench.lives.waiting(step))  # said when its session had ended
     lineage = Lineage(run_dir).read()
     return step in lineage.steps and lineage.workspace in ("", str(workspace))
 
@@ -83,7 +84,7 @@ def _is_one_word(text: str) -> bool:
     return text.isascii() and len(text.split()) == 1
 
 
-def _read_stdin() -> str:
+def read_stdin() -> str:
     if sys.stdin is None:
         raise Usage("There is no stdin to read the task from.")
     return _decoded(sys.stdin.buffer.read())

@@ -43,13 +43,14 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     # the first lines of a run
     "new": ("step {step}: new", "步骤 {step}:新开始"),
     "resumed": (
-        "step {step}: resumed, session {n}{context}; --new starts afresh",
-        "步骤 {step}:接着做,会话 {n}{context};--new 从头开始",
+        "step {step}: resumed, session {n}{context}{wake}; --new starts afresh",
+        "步骤 {step}:接着做,会话 {n}{context}{wake};--new 从头开始",
     ),
+    "wake": (", wake {wake}", ",第 {wake} 次唤醒"),
     "resumed context": (", which reads {context} of context again", ",要重读上下文 {context}"),
     "from document": (
-        "step {step}: resumed, session {n} takes over from the document",
-        "步骤 {step}:接着做,会话 {n} 从交接文档接手",
+        "step {step}: resumed, session {n} takes over from the document{wake}",
+        "步骤 {step}:接着做,会话 {n} 从交接文档接手{wake}",
     ),
     "model": ("model {model}, window {window} ({source}), {line}", "模型 {model},窗口 {window}({source}),{line}"),
     "default model": ("of Claude Code's choice", "由 Claude Code 决定"),
@@ -169,6 +170,38 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "by nobody known": ("not in the books", "账本里没有"),
     "version launched": ("launched", "由它接手"),
     "version now": ("the document now", "现在的文档"),
+    # flower say, stop, handoff, and Ctrl-C
+    "said": (
+        "{step}: said; its session is told with its next request",
+        "{step}:说了;会话下一次请求时会知道",
+    ),
+    "said to the next": (
+        "{step}: said; a handoff is under way, the next session is told",
+        "{step}:说了;正在换代,下一个会话会知道",
+    ),
+    "asked to stop": (
+        "{step} ({who}): asked to stop; the tools that run may end first, 10 s at most",
+        "{step}({who}):已请它停;等在跑的工具结束,最多 10 秒",
+    ),
+    "has stopped": ("{step}: {state}; to go on: {command}", "{step}:{state};接着做:{command}"),
+    "not stopped yet": (
+        "! {step} ({who}) has not stopped within {seconds:.0f} s; two Ctrl-C in its terminal end it now",
+        "! {step}({who})过了 {seconds:.0f} 秒还没停;在它的终端按两次 Ctrl-C 马上停",
+    ),
+    "asked to hand off": (
+        "{step}: asked for a handoff, at its session's next message boundary",
+        "{step}:已请它换代,在会话的下一个消息边界",
+    ),
+    "hands off already": ("{step}: a handoff is under way already", "{step}:已经在换代"),
+    "offer": (
+        "say something and Enter; Enter alone goes on; q or Ctrl-C again stops: ",
+        "要说什么就写下来回车;直接回车继续;q 或再按一次 Ctrl-C 停下:",
+    ),
+    "offer said": (
+        "said; the session is told with its next request",
+        "说了;会话下一次请求时会知道",
+    ),
+    "offer goes on": ("going on", "继续"),
     # notifications
     "not notified": ("! {command}: {why}; the run goes on", "! {command}:{why};照常进行"),
     "too long": ("took longer than {seconds} s and was ended", "超过 {seconds} 秒,已终止"),

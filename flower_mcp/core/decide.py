@@ -96,6 +96,9 @@ def _rows() -> Iterable[Transition]:
     yield Transition(State.IDLE, Ending.LIVING_SESSION, any_, Move.RESUME, State.LAUNCHING)
     yield Transition(State.IDLE, Ending.WAITING_DOCUMENT, any_, Move.LAUNCH, State.LAUNCHING)
 
+    yield Transition(State.IDLE, Ending.WRITTEN, any_, Move.FREEZE, State.WRITING)
+    yield Transition(State.IDLE, Ending.UNWRITTEN, any_, Move.DEGRADE, State.WRITING)
+
     yield Transition(State.LAUNCHING, Ending.OPENED, any_, Move.WORK, State.WORKING)
     yield Transition(State.LAUNCHING, Ending.ASKED, any_, Move.DRAIN, State.DRAINING)
 

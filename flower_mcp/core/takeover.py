@@ -28,7 +28,9 @@ def prompt_block(text: str, *, path: str | None = None, task: str | None = None)
     own; at most 4,000 characters of it are shown.
     """
     document = _clean(text)
-    words = shown_words(_clean(task or ""))
+    said = _clean(task or "").strip()
+    words = shown_words(said)
+    whole = None if path is None or words == said else _one_line(_beside(path))
     if path is None:
         place = "There is no file of it on the disk: what stands here is all there is."
     else:
@@ -38,7 +40,7 @@ def prompt_block(text: str, *, path: str | None = None, task: str | None = None)
         {
             "document": _fenced("handoff", document, document + words),
             "path": place,
-            "words": _words_block(words, document) if words else "",
+            "words": _words_block(words, document, whole) if words else "",
         },
     )
 
@@ -91,9 +93,16 @@ def _gap(characters: int, texts: int) -> str:
     return f"[{characters:,} characters{count} left out here; all of them are in the task's file]"
 
 
-def _words_block(words: str, document: str) -> str:
+def _beside(path: str) -> str:
+    """Where all of the person's words lie: beside the document, in the step's other file."""
+    folder, prefix, name = path.rpartition("交接-")
+    return f"{folder}任务-{name}" if prefix else path
+
+
+def _words_block(words: str, document: str, whole: str | None) -> str:
     fenced = _fenced("task", words, document + words)
-    return f"The user's own words to this step, the first and the newest of them:\n\n{fenced}"
+    place = "" if whole is None else f" (all of them are in `{whole}`: read there what is left out here)"
+    return f"The user's own words to this step, the first and the newest of them{place}:\n\n{fenced}"
 
 
 def _fenced(name: str, text: str, avoid: str) -> str:

@@ -74,8 +74,10 @@ def freeze_text(run: StepRun, handoff: Handoff) -> Text:
 
 
 def put_away(run: StepRun) -> None:
-    """Move the document of a step that begins afresh to the archive, now or once the disk allows it."""
-    workbench = run.setting.workbench
+    """Move the document and the draft of a step that begins afresh to the archive, now or once the disk allows it."""
+    workbench, lives = run.setting.workbench, run.setting.books.lives
+    draft = partial(lives.put_away_draft, run.step)
+    run.record.owed.write(Debt(DOCUMENTS, "the old draft's move to the archive", lives.path(run.step), draft))
     if workbench is not None:
         path = _path(run, workbench)
         away = Debt(DOCUMENTS, "the old document's move to the archive", path, partial(_put_away, run, workbench))

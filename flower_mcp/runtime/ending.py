@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import Failure
@@ -56,6 +58,14 @@ def _stop_sentence(run: StepRun) -> str:
         return "Stopped as asked. Run flower again to go on from here."
     spent = run.spent_before + (run.costs.total or 0.0)
     if budget is not None and (spent >= budget or run.failure is Failure.BUDGET or run.spec.max_turns is None):
-        return f"spent {spent:.2f} of {budget:.2f} USD; go on with --budget {max(budget * 2, 1):.0f}"
+        return f"spent {_usd(spent)} of {_usd(budget)} USD; go on with --budget {math.ceil(2 * max(spent, budget))}"
     turns = run.turns_before + run.record.row.num_turns
-    return f"used {turns} of {run.spec.max_turns} turns; go on with --max-turns {(run.spec.max_turns or turns) * 2}"
+    limit = run.spec.max_turns or turns
+    used = f" ({turns} used, the last one to its end)" if turns > limit else ""
+    plural = "" if limit == 1 else "s"
+    return f"reached the limit of {limit} turn{plural}{used}; go on with --max-turns {2 * max(turns, limit)}"
+
+
+def _usd(amount: float) -> str:
+    """An amount in USD; four decimals where two would say nothing."""
+    return f"{amount:.2f}" if amount == 0 or amount >= 0.1 else f"{amount:.4f}"

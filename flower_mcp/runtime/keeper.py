@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 FOLDER_VARIABLE, KEEPER_VARIABLE, RUN_VARIABLE = "FLOWER_KEEPER_FOLDER", "FLOWER_KEEPER", "FLOWER_RUN"
-FILES = ("launcher", "settings", "cli", "word", "report")
+FILES = ("launcher", "settings", "host", "cli", "word", "word.new", "report")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 POLL = 0.2  # seconds between two looks at the supervisor

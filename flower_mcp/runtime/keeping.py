@@ -14,6 +14,7 @@ import os
 import secrets
 import shlex
 import shutil
+import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -115,6 +116,7 @@ def prepare(cli: Path, folder: Path, *, run_id: str, ours: Mapping[str, str]) ->
     settings = [str(os.getpid()), str(cli.absolute()), *(f"{name}={value}" for name, value in variables.items())]
     python = shlex.quote(sys.executable or "python3")
     try:
+        _write(private / "host", socket.gethostname(), 0o600)  # a run folder may be shared
         _write(private / "settings", "\0".join(settings), 0o600)
         _write(launcher, LAUNCHER.format(python=python, keeper=shlex.quote(keeper.__file__)), 0o700)
     except OSError:

@@ -6,19 +6,22 @@ the books. Whatever does not fit stops nobody: the newest document is next best,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flower_mcp.core.books import Generation, State
+from flower_mcp.core.books import State
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.runtime.costs import unknown_before
 from flower_mcp.runtime.documents import current_text, put_away
-from flower_mcp.runtime.person import add_words, begin_words, known_words
+from flower_mcp.runtime.lost import GONE, has_worked, without_transcript
+from flower_mcp.runtime.person import begin_words, known_words
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.workbench.tasks import By
 from flower_mcp.workbench.transcripts import find
 
+REFUSED = "the CLI refused to go on with it"  # why a session is not resumed although it has a transcript
 OWED = "the handoff is still to be written"  # why a session has no document although it was asked for one
 
 
@@ -38,7 +41,7 @@ async def look(run: StepRun) -> MoveEnd:
     _count_before(run)
     ending = _left_behind(run)
     run.record.change(resumed=ending is not Ending.NEW_TASK)
-    _take_words(run)
+    _take_words(run, ending)
     return ending, Guard.ANY
 
 
@@ -52,27 +55,27 @@ def _left_behind(run: StepRun) -> Ending:
     if last is not None and last.frozen and not in_memory and current_text(run) is not None:  # and no session after it
         return Ending.WAITING_DOCUMENT
     session_id = (before.row.session_id if before else None) or _of_lineage(run)
-    if is_born(run, session_id):
+    refused = last is not None and last.session_id == session_id and last.why == REFUSED
+    if is_born(run, session_id) and not refused:
         run.record.change(session_id=session_id)
         writing = before is not None and before.state in (State.DRAINING, State.WRITING)
         run.owes_handoff = writing or in_memory or (last is not None and last.why == OWED)
         return Ending.LIVING_SESSION
-    if last is not None and _never_begun(last):
+    if last is not None and session_id == last.session_id and has_worked(run, last):
+        why = REFUSED if refused else GONE
+        run.record.say(f"the session {session_id} cannot be resumed: {why}")
+        return without_transcript(run, last, why)
+    if last is not None and not refused:
         run.next_id = last.session_id
-    elif session_id is not None:
+    elif session_id is not None and not refused:
         best = "the document" if _has_document(run, session_id) else "the task"
-        run.record.say(f"the session {session_id} has no transcript any more: it starts from {best}")
+        run.record.say(f"the session {session_id} cannot be resumed: {GONE}; it starts from {best}")
     return Ending.WAITING_DOCUMENT if _has_document(run, session_id) else Ending.NEW_TASK
 
 
 def _has_document(run: StepRun, session_id: str | None) -> bool:
     """Whether there is a document, and an earlier run to which it belongs."""
     return (run.setting.before is not None or session_id is not None) and current_text(run) is not None
-
-
-def _never_begun(generation: Generation) -> bool:
-    """Whether the id was drawn and no message came."""
-    return generation.context == 0 and generation.num_turns == 0
 
 
 def _of_lineage(run: StepRun) -> str | None:
@@ -84,21 +87,25 @@ def _of_lineage(run: StepRun) -> str | None:
     return lineage.steps.get(run.step)
 
 
-def _take_words(run: StepRun) -> None:
+def _take_words(run: StepRun, ending: Ending) -> None:
     """Keep what the person said, word for word, and know all of it."""
     words = run.setting.prompt
-    if run.setting.workbench is None:
-        run.words = words
-        return
+    run.words = known_words(run) or ""
     if run.setting.fresh:
+        run.hearing.put_away()
         put_away(run)
-    before = None if run.setting.fresh else known_words(run)
-    run.words = before or ""
-    if before is None:
+        run.words = ""
+    if not run.words and (run.setting.fresh or ending is Ending.NEW_TASK):
         if words:
             begin_words(run, words)
-    elif words and not (was_cut_off(run) and before == words):  # the same command again adds nothing
-        add_words(run, words, By.FLOWER)
+    elif words and not (was_cut_off(run) and _are_the_last(words, run.words)):
+        run.hearing.add(words, By.FLOWER)
+    run.hearing.look()
+
+
+def _are_the_last(words: str, known: str) -> bool:
+    """Whether these words are what was said last with a command: the same command again adds nothing."""
+    return known == words or bool(re.search(rf"## \S+ · {By.FLOWER}\n\n{re.escape(words)}\Z", known))
 
 
 def _count_before(run: StepRun) -> None:

@@ -19,12 +19,13 @@ from flower_mcp.core.runaway import Starts
 from flower_mcp.core.texts import context_text, load
 from flower_mcp.runtime.documents import current_text
 from flower_mcp.runtime.edits import newest, wait_while_held
-from flower_mcp.runtime.look import is_born, was_cut_off
+from flower_mcp.runtime.look import REFUSED, is_born, was_cut_off
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import looked_into, overflowed
 from flower_mcp.runtime.starting import left_of
 from flower_mcp.runtime.step import MoveEnd, StepRun
 
+REFUSED_IDS = (Failure.NO_CONVERSATION, Failure.ID_IN_USE)  # what the CLI has refused once is never tried again
 Prompt = str | Callable[[], Awaitable[str]]
 
 
@@ -90,6 +91,7 @@ async def launch(run: StepRun) -> MoveEnd:
 async def _takeover(run: StepRun) -> str:
     """The successor's first prompt, from the newest text there is; the books name that text."""
     marked = run.handing.revision
+    run.hearing.look()
     seen = await newest(run)
     path = run.handing.path
     run.late.begin(None if path is None else seen)
@@ -124,10 +126,15 @@ async def pause(run: StepRun) -> MoveEnd:
     if run.stop_asked:
         return Ending.STOP, Guard.ANY
     session_id = run.record.row.session_id
-    if run.failure is Failure.NO_CONVERSATION or not is_born(run, session_id):
+    is_refused = run.failure in REFUSED_IDS
+    if is_refused or not is_born(run, session_id):
         run.leave()
-        run.next_id = None if run.failure is Failure.NO_CONVERSATION else session_id
-        has_document = (run.handing.text or current_text(run) is not None) and len(run.record.row.generations) > 1
+        run.next_id = None if is_refused else session_id
+        generation = run.record.row.generation
+        if is_refused:
+            run.record.generation(durable=True, why=REFUSED)
+        is_later = generation is not None and generation.n > 1
+        has_document = is_later and (run.handing.text or current_text(run) is not None)
         return Ending.PAUSED, Guard.UNBORN_DOCUMENT if has_document else Guard.UNBORN_TASK
     return Ending.PAUSED, Guard.BORN
 
@@ -180,8 +187,10 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
     if _has_no_credentials(session.account):
         return run_failed(run, Outcome(is_error=True, error="authentication_failed", text="Not logged in."))
     await run.windows.settle()
+    if not opening.resume:
+        run.hearing.begin()
     if prompt:  # none for a session that is resumed only to write its handoff
-        await session.say(prompt if isinstance(prompt, str) else await prompt())
+        await run.hearing.open(session, prompt if isinstance(prompt, str) else await prompt())
     run.record.remember_session()
     run.record.event(
         Kind.SESSION,
@@ -193,6 +202,7 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
         model=session.model or run.spec.model,
         context=context,
         estimated=bool(carried and carried.estimated),
+        wake=run.setting.wake,
         **(run.windows.origin() if run.windows.learned else {}),
     )
     return Ending.OPENED, Guard.ANY
@@ -244,14 +254,15 @@ def _mark_launched(run: StepRun, session_id: str, revision: str) -> None:
 
 
 def _words_for_resumed(run: StepRun) -> str:
-    """What a resumed session is told."""
-    words = run.setting.prompt
-    if run.failures_in_a_row or not words or (was_cut_off(run) and words == run.words):
-        return load("continue")
-    return f"{load('continue')}\n\n{words}" if was_cut_off(run) else words
+    """What a resumed session is told: what was said and it has not taken in, and that it was cut off, if it was."""
+    words = run.hearing.for_resumed()
+    if words and not run.failures_in_a_row and not was_cut_off(run):
+        return words
+    return "\n\n".join(part for part in (load("continue"), words) if part)
 
 
 def _told(run: StepRun, number: int, phase: str, left: Left | None) -> str:
     """The line for people: which session, and for a resumed one the context that reopening it will read."""
-    text = f"{run.step}: session {number} {phase}"
-    return text if left is None else f"{text}, context {context_text(left.context, left.estimated)}"
+    context_read = "" if left is None else f", context {context_text(left.context, left.estimated)}"
+    wake = "" if run.setting.wake is None else f", wake {run.setting.wake}"
+    return f"{run.step}: session {number} {phase}{context_read}{wake}"

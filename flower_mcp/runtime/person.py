@@ -6,16 +6,17 @@ them again, so they are owed like a document and never dropped.
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from flower_mcp.core.books import iso
 from flower_mcp.core.errors import FlowerError
-from flower_mcp.runtime.step import StepRun
 from flower_mcp.workbench.names import file_name
 from flower_mcp.workbench.owed import Debt
 from flower_mcp.workbench.tasks import By, entry
+
+if TYPE_CHECKING:
+    from flower_mcp.runtime.step import StepRun
 
 WORDS = "words"  # the lane: what was said first stands first
 
@@ -40,11 +41,12 @@ def begin_words(run: StepRun, words: str) -> None:
     run.words = words
 
 
-def add_words(run: StepRun, words: str, by: By) -> None:
-    """Add later words to the step's file."""
+def add_words(run: StepRun, words: str, by: By, at: str) -> None:
+    """Add later words to the step's file, once; `at` is ISO 8601."""
     workbench, before = run.setting.workbench, run.words
-    at = iso(time.time())
     addition = entry(words, by, at)
+    if addition in before:
+        return
     if workbench is not None:
         _write(run, addition, partial(workbench.tasks.add, run.step, words, by, at))
     run.words = f"{before.rstrip()}\n\n{addition}" if before else addition

@@ -66,6 +66,7 @@ class Record:
         self._on_event = on_event
         self._said: set[str] = set()
         self.owed = Owed(self.say, self._tell)
+        self.is_ours = True  # False once another supervisor has the step: its live state is not to be written over
         since = now()
         self.live = LiveStep(
             step=row.step,
@@ -97,9 +98,14 @@ class Record:
         self.live = replace(self.live, **(live or {}), row=replace(self.row, **row), updated_at=now())
         debt = Debt(
             "live", "what the step is doing", self._books.lives.path(self.row.step),
-            lambda: self._books.lives.write(self.live, durable=durable), newest=True,
+            lambda: self._write_live(durable=durable), newest=True,
         )  # fmt: skip
         self.owed.write(debt, at_once=durable)
+
+    def _write_live(self, *, durable: bool) -> None:
+        """Write the live state as it is now, while the step is ours."""
+        if self.is_ours:
+            self._books.lives.write(self.live, durable=durable)
 
     def generation(self, *, durable: bool = False, **changes: Any) -> None:
         """Change the living session's entry."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +17,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from flower_mcp.core.books import LiveStep, State, StepResult, as_json
-from flower_mcp.core.errors import Busy, FilesError, FlowerError, Usage
+from flower_mcp.core.errors import Busy, FilesError, FlowerError, NothingThere, Usage
 from flower_mcp.core.events import Place
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
+from flower_mcp.runtime.hearing import forget_requests
 from flower_mcp.runtime.permissions import Asker
 from flower_mcp.runtime.record import Books, OnEvent
 from flower_mcp.runtime.step import Setting, StepRun
@@ -29,6 +30,7 @@ from flower_mcp.workbench.ledger import Lineage, Manifest
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.locks import RunLock
 from flower_mcp.workbench.owed import refusal
+from flower_mcp.workbench.tasks import By
 from flower_mcp.workbench.windows import default_window
 from flower_mcp.workbench.workbench import Workbench
 
@@ -106,7 +108,9 @@ class Runtime:
         if not self._acquired(lock):
             raise Busy(spec.name, _holder(self._lives.read(spec.name)))
         try:
-            run, notes = self._prepared(spec, prompt, fresh, on_event)
+            with suppress(FlowerError):
+                forget_requests(self._lives, spec.name)
+            run, notes = self._prepared(spec, prompt, fresh, on_event, lock.keep if lock.is_ours else _nothing_to_keep)
             self._running[spec.name] = run
             for note in notes:
                 run.record.say(note)
@@ -119,6 +123,19 @@ class Runtime:
         """Ask a running step (or all of them) to stop at its next message boundary, 10 s from now at most."""
         for run in self._chosen(step):
             run.ask("stop")
+
+    def say(self, text: str, step: str | None = None, *, by: By = By.SAY) -> None:
+        """Say something to a running step (or to all of them): its session is told with its next request.
+
+        The words are kept in the task's file, so that every later session gets them. Raises NothingThere when no such
+        step runs here: nobody would hear it.
+        """
+        chosen = self._chosen(step)
+        if not chosen:
+            raise NothingThere("Nothing runs here that could be told.", kept="Nothing was said.")
+        for run in chosen:
+            run.hearing.add(text, by)
+            run.wake()
 
     def hand_off(self, step: str | None = None) -> None:
         """Ask a running step (or all of them) for a handoff at its next message boundary."""
@@ -168,7 +185,7 @@ class Runtime:
         return [run for name, run in self._running.items() if step in (None, name)]
 
     def _prepared(
-        self, spec: AgentSpec, prompt: str, fresh: bool, on_event: OnEvent | None
+        self, spec: AgentSpec, prompt: str, fresh: bool, on_event: OnEvent | None, keep_lock: Callable[[], bool]
     ) -> tuple[StepRun, tuple[str, ...]]:
         """Read what earlier runs left, and put a run together, with what was noticed. The run lock is held."""
         with suppress(FilesError):  # what cannot be written there is said when it is written
@@ -191,6 +208,7 @@ class Runtime:
         environ = {**os.environ, **spec.env, **({"ANTHROPIC_MODEL": spec.model} if spec.model else {})}
         source = WindowSource.SET if self.policy.window_given else WindowSource.GUESSED
         policy = self.policy if self.policy.window_given else self.policy.with_window(default_window(environ))
+        wake = lineage.woke + 1 if in_lineage and not fresh else None
         setting = Setting(
             workspace=self.workspace,
             run_dir=self.run_dir,
@@ -206,6 +224,8 @@ class Runtime:
             ask=self._ask,
             environ=environ,
             review=self._review,
+            keep_lock=keep_lock,
+            wake=wake,
         )
         row = StepResult(run=str(uuid.uuid4()), step=spec.name, window=policy.window, window_source=str(source))
         run = StepRun(setting, policy, source, row, on_event)
@@ -218,6 +238,11 @@ class Runtime:
         noticed = (*self._notes, *notes, *lineage.notes)
         self._notes.clear()
         return run, noticed
+
+
+def _nothing_to_keep() -> bool:
+    """In place of a look at the run lock, where the disk takes none."""
+    return True
 
 
 def _workspace(given: str | Path) -> Path:

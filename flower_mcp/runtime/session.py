@@ -104,9 +104,9 @@ class Session:
             self.ended = self.keeper.ended()
             self.keeper.close()
 
-    async def say(self, text: str) -> str:
-        """Send a prompt, verbatim; the uuid that its turn's result will name."""
-        mine = str(uuid.uuid4())
+    async def say(self, text: str, mine: str | None = None) -> str:
+        """Send a prompt, verbatim; the uuid that its turn's result will name: `mine`, or one that is drawn."""
+        mine = mine or str(uuid.uuid4())
 
         async def one() -> AsyncIterator[dict[str, Any]]:
             yield {

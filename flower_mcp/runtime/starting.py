@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def build(run: StepRun, opening: Opening) -> Session:
     """Put a session together; nothing runs yet. Raises OSError or FilesError when the keeper's files find no place."""
     reader = Reader(Meter.resumed(left_of(run, opening)))
-    gate = Gate(reader, run.why_break, run.draft_is_complete, run.late.tell)
+    gate = Gate(reader, run.why_break, run.draft_is_complete, run.tell)
     environment = session_environment(run.spec, run.policy, run=run.run_id, environ=run.setting.environ)
     keeper = _keeper(run, environment)
     return Session(

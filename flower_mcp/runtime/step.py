@@ -28,34 +28,35 @@ from flower_mcp.core.errors import CallersError, FilesError, FlowerError, OurErr
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import Failure, Outcome
 from flower_mcp.core.figures import Context
-from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.meter import Watermark
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
 from flower_mcp.core.runaway import Starts, Worked
-from flower_mcp.core.writing import WritingVerdict
 from flower_mcp.runtime.costs import Costs
 from flower_mcp.runtime.gate import Mode
+from flower_mcp.runtime.handing import Handing
+from flower_mcp.runtime.hearing import Hearing
 from flower_mcp.runtime.keeping import Ended, end_marked
 from flower_mcp.runtime.late_edits import LateEdits
 from flower_mcp.runtime.learning import Windows
+from flower_mcp.runtime.leftovers import clear_leftovers
 from flower_mcp.runtime.options import Opening
-from flower_mcp.runtime.overflowing import Rewinding, filled
+from flower_mcp.runtime.overflowing import filled
 from flower_mcp.runtime.paying import Paying
 from flower_mcp.runtime.permissions import Asker, Permissions
 from flower_mcp.runtime.record import Books, OnEvent, Record
 from flower_mcp.runtime.session import Session
-from flower_mcp.runtime.signals import Asked, BackgroundTask, Signal, Stuck
+from flower_mcp.runtime.signals import Asked, Signal, Stuck
 from flower_mcp.runtime.starting import Spare, build
-from flower_mcp.workbench.following import Seen
 from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
-    from flower_mcp.runtime.documents import Text
+    pass
 
 MoveEnd = tuple[Ending, Guard]
 STOP_GRACE = 10.0  # seconds that running tools get after a stop was asked for
 FORGIVEN_AFTER = 10  # good messages between two failures, or they count as in a row: one a retry is no progress
+ENDED_NOW = "Ended at once, as asked. Run flower again to go on from here."
 CLOSE_LIMIT = 25.0  # seconds; the SDK's own bound on a client's end is about 20
 
 
@@ -86,27 +87,8 @@ class Setting:
     ask: Asker | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     review: bool = False  # hold at every handoff
-
-
-@dataclass(slots=True)
-class Handing:
-    """The handoff under way."""
-
-    verdict: WritingVerdict | None = None
-    asks: int = 0
-    began: float = 0.0
-    partial: Handoff = Handoff()  # noqa: RUF009  # frozen
-    document: Text | None = None
-    stopped: list[BackgroundTask] = field(default_factory=list)
-    text: str = ""
-    path: Path | None = None
-    revision: str = ""
-    frozen_at: float = 0.0
-    why: str = ""
-    launched: bool = False
-    as_is: bool = False  # the person said: launch it as it stands
-    chosen: Seen | None = None  # what was chosen when the window closed
-    rewinding: Rewinding | None = None  # after an overflow
+    keep_lock: Callable[[], bool] = lambda: True  # whether this run still holds the step
+    wake: int | None = None  # the how many-th wake this is; None for a step that was not in the lineage
 
 
 class StepRun:
@@ -126,6 +108,7 @@ class StepRun:
         self.costs = Costs()
         self.holds = Holds(setting.books.lives)
         self.late = LateEdits(self)
+        self.hearing = Hearing(self)
         self.launch_asked = False
         self.held_back = False  # a document that waited for this run has been through its hold
         self.session: Session | None = None
@@ -182,7 +165,9 @@ class StepRun:
             async with anyio.create_task_group() as self._tasks:
                 self._tasks.start_soon(self._paying.run)
                 state = State.IDLE
+                await clear_leftovers(self)
                 ending, guard = await look(self)
+                self._tasks.start_soon(self.hearing.watch)
                 while not state.ended:
                     row = decide(state, ending, guard)
                     state = row.next
@@ -196,8 +181,9 @@ class StepRun:
             with anyio.CancelScope(shield=True):
                 await self.close()
             self.late.end()
+            self.hearing.end()
             if not self.record.live.state.ended:
-                self.record.change(live={"state": State.STOPPED}, state=State.STOPPED, error="cancelled")
+                self.record.change(live={"state": State.STOPPED}, state=State.STOPPED, error=ENDED_NOW)
             self.record.end()
             self._say_result()
             self._send.close()
@@ -266,6 +252,11 @@ class StepRun:
     def wake(self) -> None:
         """Have the step look again at what it waits for."""
         self._send.send_nowait((None, Asked("look")))
+
+    async def tell(self) -> bool:
+        """Tell the living session, at a boundary, what a person changed or said; whether there was something."""
+        changed = await self.late.tell()
+        return await self.hearing.tell() or changed
 
     def start_soon(self, task: Callable[..., Coroutine[Any, Any, object]], *given: object) -> None:
         """Run a task beside the moves, in the step's own group: it must end when it is told to."""
@@ -380,6 +371,7 @@ class StepRun:
 
     async def close(self) -> None:
         """Close every session, and end all that carries the run's marker."""
+        self.hearing.stop()
         for session in self._sessions:
             session.close(over=session is self.session)
         with anyio.move_on_after(CLOSE_LIMIT, shield=True):

@@ -85,12 +85,12 @@ def _limit(run: StepRun, ended: TurnEnded | None) -> float | None:
 
 
 async def _goes_on(run: StepRun, signal: Signal | None) -> bool:
-    """Whether a person's late edit keeps a session at work whose turn has ended. One told late begins its own turn."""
+    """Whether what a person changed or said keeps a session at work whose turn has ended: it begins another turn."""
     if run.stop_asked:
         return False
-    if run.late.is_waiting:
+    if run.late.is_waiting or run.hearing.is_waiting:
         return signal is not None or (run.session is not None and not run.session.reader.idle)
-    return await run.late.tell()
+    return await run.tell()
 
 
 async def _interrupt(run: StepRun) -> None:
@@ -205,7 +205,8 @@ def say_near(run: StepRun, meter: Meter) -> None:
 
 
 def account(run: StepRun, signal: TurnEnded) -> None:
-    """Keep what a turn cost."""
+    """Keep what a turn cost, and what it took in."""
+    run.hearing.answered(signal.uuids)
     session = run.session
     if session is None:
         return

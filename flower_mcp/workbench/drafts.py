@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from flower_mcp.workbench.files import read_with_time, revision, write_whole
+from flower_mcp.workbench.exchange import move_new
+from flower_mcp.workbench.files import read_with_time, revision, telling, write_whole
 from flower_mcp.workbench.json_files import mask
 from flower_mcp.workbench.swap import swap
 
@@ -46,3 +47,15 @@ def read(path: Path) -> Draft | None:
         return None
     data, written_at = found
     return Draft(path, data.decode("utf-8", "replace"), revision(data), written_at)
+
+
+def put_away(path: Path, archive: Iterator[Path]) -> Path | None:
+    """Move the draft to the first free one of these names; None when there is none. Raises FilesError."""
+    with telling(path, "moved to the archive"):
+        for name in archive:
+            try:
+                if move_new(path, name):
+                    return name
+            except FileNotFoundError:
+                return None
+    return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import string
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +16,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from flower_mcp.workbench.files import create, make_folder, read_whole
+from flower_mcp.core.books import iso, seconds
+from flower_mcp.workbench.files import create, make_folder, read_whole, telling
 from flower_mcp.workbench.json_files import dump, set_aside
 from flower_mcp.workbench.names import TIMESTAMP, timestamp, timestamp_seconds
 
@@ -41,6 +43,29 @@ class Message:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A message that waits in its file. `stamp` is the file's name without its end: never that of another one."""
+
+    path: Path
+    stamp: str
+    message: Message
+
+    @property
+    def at(self) -> str:
+        """When it was said, ISO 8601: as the sender says, or else as the file's name does."""
+        with suppress(ValueError):
+            if not set(self.message.at) & set(string.whitespace):
+                seconds(self.message.at)
+                return self.message.at
+        return iso(timestamp_seconds(self.stamp))
+
+    def remove(self) -> None:
+        """Take it out of the inbox, once nothing more is to be done for it. Raises FilesError."""
+        with telling(self.path, "removed"):
+            self.path.unlink(missing_ok=True)
+
+
 def put(folder: Path, message: Message) -> Path:
     """Leave a message: the file's name is a time later than that of every message that waits. Raises FilesError."""
     make_folder(folder)
@@ -52,31 +77,39 @@ def put(folder: Path, message: Message) -> Path:
     return path
 
 
-def take(
-    folder: Path, record: Callable[[Message], None] | None = None, say: Callable[[str], None] | None = None
-) -> tuple[Message, ...]:
-    """All messages that wait, oldest first; each is given to `record` and then removed.
+def waiting(folder: Path, say: Callable[[str], None] | None = None) -> tuple[Waiting, ...]:
+    """All messages that wait, oldest first; they stay. What cannot be read is set aside and told to `say`.
 
-    So a kill in between delivers a message twice rather than never. What cannot be read is set aside and told to `say`.
+    Raises FilesError.
     """
-    taken = []
+    found = []
     for stamp in _stamps(folder):
         path = folder / f"{stamp}{_SUFFIX}"
         data = read_whole(path)
         if data is None:
             continue
         try:
-            message = _message(data)
+            found.append(Waiting(path, stamp, _message(data)))
         except (ValueError, TypeError, RecursionError) as error:
-            aside = set_aside(path)
             aside = set_aside(path)
             if say is not None:
                 say(f"A message to a step could not be read ({error}); it is kept as {aside}.")
-            continue
+    return tuple(found)
+
+
+def take(
+    folder: Path, record: Callable[[Message], None] | None = None, say: Callable[[str], None] | None = None
+) -> tuple[Message, ...]:
+    """All messages that wait, oldest first; each is given to `record` and then removed.
+
+    So a kill in between delivers a message twice rather than never.
+    """
+    taken = []
+    for one in waiting(folder, say):
         if record is not None:
-            record(message)
-        path.unlink(missing_ok=True)
-        taken.append(message)
+            record(one.message)
+        one.remove()
+        taken.append(one.message)
     return tuple(taken)
 
 

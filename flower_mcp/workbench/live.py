@@ -22,7 +22,7 @@ from flower_mcp.workbench import archive as archives
 from flower_mcp.workbench import drafts, inbox, journal
 from flower_mcp.workbench.drafts import Draft
 from flower_mcp.workbench.files import create, inside, make_folder, make_home, read_whole, write_whole
-from flower_mcp.workbench.inbox import Message
+from flower_mcp.workbench.inbox import Message, Waiting
 from flower_mcp.workbench.json_files import dump, masked, read_json_file, set_aside
 from flower_mcp.workbench.locks import RunLock, is_held, write_lock
 from flower_mcp.workbench.names import file_name
@@ -145,6 +145,19 @@ class Live:
     def take(self, step: str, record: Callable[[Message], None] | None = None) -> tuple[Message, ...]:
         """The step's messages in order, each removed after `record` has returned. Raises FilesError."""
         return inbox.take(self._path(step, ".inbox"), record, self.say)
+
+    def waiting(self, step: str) -> tuple[Waiting, ...]:
+        """The step's messages in order; they stay until they are removed. Raises FilesError."""
+        return inbox.waiting(self._path(step, ".inbox"), self.say)
+
+    def put_away_draft(self, step: str) -> Path | None:
+        """Move the step's draft to the archive, for a step that begins anew; where it went. Raises FilesError."""
+        path = self._path(step, ".draft.md")
+        if self.archive is None or not path.exists():
+            return None
+        make_folder(inside(self.home, self.archive))
+        with self.write_lock(step):
+            return drafts.put_away(path, archives.names(self.archive, file_name(step)))
 
     def run_lock(self, step: str) -> RunLock:
         """The lock to hold as long as the step runs; acquiring it makes the folder."""

@@ -69,6 +69,27 @@ class RunLock:
             self._descriptor = _take(self.path, _CHECKS)
         return self._descriptor is not None
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether the lock was taken and not given back."""
+        return self._descriptor is not None
+
+    def keep(self) -> bool:
+        """Whether the lock is still held, looked at again: a lock goes with its file when somebody deletes the folder.
+
+        Then the file is made and locked anew; False when somebody else has done that first. Raises FilesError.
+        """
+        if self._descriptor is None:
+            return False
+        if _is_at(self._descriptor, self.path):
+            return True
+        anew = RunLock(self.path, self._prepare)
+        if not anew.acquire():
+            return False
+        os.close(self._descriptor)
+        self._descriptor = anew._descriptor
+        return True
+
     def release(self) -> None:
         """Give the lock back; nothing happens when it is not held."""
         if self._descriptor is not None:

@@ -55,7 +55,6 @@ class Tasks:
 
     def add(self, step: str, words: str, by: By | str, at: str | None = None) -> Path:
         """Add later words under `## <at> · <by>`; `at` is ISO 8601, by default now. Raises FilesError, LockTimeout."""
-        by = By(by)
         addition = entry(words, by, at or iso(time.time()))
         with self._locked(step):
             path = self.path(step)
@@ -81,9 +80,9 @@ class Tasks:
         return self._lock(step)
 
 
-def entry(words: str, by: By, at: str) -> str:
-    """Later words under their heading; `at` is ISO 8601."""
-    return f"## {at} · {by}\n\n{words}"
+def entry(words: str, by: By | str, at: str) -> str:
+    """Later words under their heading; `at` is ISO 8601. Raises ValueError for a `by` that there is not."""
+    return f"## {at} · {By(by)}\n\n{words}"
 
 
 def _bytes(words: str) -> bytes:

@@ -103,6 +103,17 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def holds_prompt(path: Path, uuid: str) -> bool:
+    """Whether the session has taken in the prompt that was sent to it with this uuid.
+
+    The CLI writes it when the prompt begins a turn, and when one that waited is put into a turn. No file: False.
+    """
+    marks = (f'"uuid":"{uuid}"'.encode(), f'"source_uuid":"{uuid}"'.encode())
+    with suppress(OSError):
+        return any(mark in line for line in _raw_lines_backwards(path) for mark in marks)
+    return False
+
+
 def _raw_lines_backwards(path: Path) -> Iterator[bytes]:
     """The lines as bytes, without their ends, last one first."""
     try:

@@ -105,6 +105,12 @@ class Terminal:
         """Type; "\\x03" is Ctrl-C."""
         os.write(self._descriptor, text.encode())
 
+    def hang_up(self) -> None:
+        """Close the terminal, as its window does; nothing is shown from then on."""
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, self._descriptor)
+        os.close(null)
+
     def wait_for(self, text: str, times: int = 1, limit: float = 30.0) -> None:
         """Read until `text` was shown so often. Raises TimeoutError with what was shown."""
         end = time.monotonic() + limit

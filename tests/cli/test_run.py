@@ -260,6 +260,7 @@ def test_the_second_signal_ends_it_now(model: ScriptedModel, workspace: Path, en
     assert "Traceback" not in err
     (row,) = json.loads((workspace / "runs" / "manifest.json").read_text())
     assert row["state"] == "stopped"
+    assert row["error"] == "Ended at once, as asked. Run flower again to go on from here."
     assert marked(f"FLOWER_RUN={row['run']}") == []
 
 

@@ -88,6 +88,8 @@ def test_ctrl_c_lets_the_batch_end_and_keeps_the_books(
     with flower_at_terminal(*BYPASS, TASK, cwd=workspace, environment=environment) as terminal:
         wait_until((workspace / "begun").exists, 30)
         terminal.type("\x03")
+        terminal.wait_for("q or Ctrl-C again stops")
+        terminal.type("\x03")
         code = terminal.end()
 
     assert code == 130, terminal.shown

@@ -19,6 +19,8 @@ EXPECTED: list[tuple[State, Ending, Guard, Move, State]] = [
     (State.IDLE, Ending.NEW_TASK, ANY, Move.BEGIN, State.LAUNCHING),
     (State.IDLE, Ending.LIVING_SESSION, ANY, Move.RESUME, State.LAUNCHING),
     (State.IDLE, Ending.WAITING_DOCUMENT, ANY, Move.LAUNCH, State.LAUNCHING),
+    (State.IDLE, Ending.WRITTEN, ANY, Move.FREEZE, State.WRITING),
+    (State.IDLE, Ending.UNWRITTEN, ANY, Move.DEGRADE, State.WRITING),
     # a session is being opened
     (State.LAUNCHING, Ending.OPENED, ANY, Move.WORK, State.WORKING),
     (State.LAUNCHING, Ending.RETRY, ANY, Move.PAUSE, State.WAITING),

@@ -82,6 +82,13 @@ def test_the_middle_texts_are_left_out_first() -> None:
     assert len(shown) <= 4000
 
 
+def test_where_words_are_left_out_their_file_is_named() -> None:
+    place = "all of them are in `notes/任务-a.md`"
+    assert place in prompt_block(DOCUMENT, path="notes/交接-a.md", task="x" * 9000)
+    assert place not in prompt_block(DOCUMENT, path="notes/交接-a.md", task="x")
+    assert "all of them are in `" not in prompt_block(DOCUMENT, task="x" * 9000)
+
+
 def test_of_one_long_text_both_ends_stay() -> None:
     shown = shown_words("begin " + "x" * 9000 + " end")
     assert shown.startswith("begin ")

@@ -19,7 +19,7 @@ CLI = Path(sys.executable)
 def test_the_private_files_are_private_and_go_with_close(tmp_path: Path) -> None:
     kept = prepare(CLI, tmp_path / "keepers", run_id="run", ours={"ANTHROPIC_API_KEY": "secret"})
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in [kept.folder, *kept.folder.iterdir()]}
-    assert modes == {kept.folder.name: 0o700, "settings": 0o600, "launcher": 0o700}
+    assert modes == {kept.folder.name: 0o700, "settings": 0o600, "host": 0o600, "launcher": 0o700}
     assert stat.S_IMODE(kept.folder.parent.stat().st_mode) == 0o700
     assert "secret" not in "".join(kept.env.values())
     kept.retire()

@@ -138,7 +138,7 @@ def started() -> Iterator[list[StepRun]]:
 async def start(left: Left, started: list[StepRun], prompt: str = "More.") -> tuple[StepRun, Ending, str]:
     """Put a run together and let it look; what was said, in one text."""
     runtime = Runtime(workspace=left.workspace, run_dir=left.runs)
-    run, notes = runtime._prepared(AgentSpec(), prompt, False, None)
+    run, notes = runtime._prepared(AgentSpec(), prompt, False, None, lambda: True)
     started.append(run)
     for note in notes:
         run.record.say(note)
@@ -217,9 +217,13 @@ def about_another_workspace_and_without_live(left: Left) -> None:
 @pytest.mark.parametrize(
     ("damage", "expected", "words"),
     [
-        (without_transcript, DOCUMENT, f"the session {SESSION} has no transcript any more"),
-        (without_transcript_and_document, TASK, f"the session {SESSION} has no transcript any more"),
-        (without_transcript_and_live, DOCUMENT, f"the session {SESSION} has no transcript any more"),
+        (without_transcript, DOCUMENT, f"the session {SESSION} cannot be resumed: its transcript is gone"),
+        (
+            without_transcript_and_document,
+            Ending.UNWRITTEN,
+            f"the session {SESSION} cannot be resumed: its transcript is gone",
+        ),
+        (without_transcript_and_live, DOCUMENT, f"the session {SESSION} cannot be resumed: its transcript is gone"),
         (with_a_new_run_dir, LIVING, ""),
         (about_another_workspace, LIVING, ""),  # the live state is in the workspace itself
         (about_another_workspace_and_without_live, TASK, "is about another workspace, /elsewhere"),
@@ -243,7 +247,7 @@ async def test_a_workspace_that_was_moved_keeps_its_session(left: Left, started:
     moved = left.place / "somewhere else"
     left.workspace.rename(moved)
     runtime = Runtime(workspace=moved, run_dir=left.runs)
-    run, _ = runtime._prepared(AgentSpec(), "", False, None)
+    run, _ = runtime._prepared(AgentSpec(), "", False, None, lambda: True)
     started.append(run)
 
     assert (await look(run))[0] is LIVING

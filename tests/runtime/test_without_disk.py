@@ -156,7 +156,8 @@ def test_where_nothing_can_be_written_the_text_is_told(
 def test_a_persons_words_are_known_at_once_and_written_in_their_order_later(run: StepRun, disk: Path) -> None:
     filler = fill(disk)
     begin_words(run, "The task.")
-    add_words(run, "One more thing.", By.SAY)
+    add_words(run, "One more thing.", By.SAY, "2026-11-29T16:05:12.000000Z")
+    add_words(run, "One more thing.", By.SAY, "2026-11-29T16:05:12.000000Z")
     assert run.words.startswith("The task.")
     assert run.words.endswith("One more thing.")
     filler.unlink()

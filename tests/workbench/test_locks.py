@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import time
 from multiprocessing.connection import Connection
@@ -113,3 +114,27 @@ def test_checks_never_make_a_free_lock_look_taken(tmp_path: Path) -> None:
 def check_for_ever(path: Path) -> None:
     while True:
         is_held(path)
+
+
+def test_a_run_lock_whose_file_was_deleted_is_made_again(tmp_path: Path) -> None:
+    lock = RunLock(tmp_path / "live" / "work.lock", lambda: (tmp_path / "live").mkdir(exist_ok=True))
+    assert not lock.keep()
+    assert lock.acquire()
+    assert lock.keep()
+    shutil.rmtree(tmp_path / "live")
+    assert lock.keep()
+    assert is_held(lock.path)
+    assert not RunLock(lock.path).acquire()
+    lock.release()
+    assert not is_held(lock.path)
+
+
+def test_a_run_lock_that_somebody_else_has_made_again_is_lost(tmp_path: Path) -> None:
+    lock, other = RunLock(tmp_path / "work.lock"), RunLock(tmp_path / "work.lock")
+    assert lock.acquire()
+    lock.path.unlink()
+    assert other.acquire()
+    assert not lock.keep()
+    lock.release()
+    assert is_held(other.path)
+    other.release()

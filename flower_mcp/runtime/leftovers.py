@@ -1,0 +1,94 @@
+"""What a run left that was killed together with its keepers: processes that nobody watches, and private files.
+
+Looked for when a step starts. It must not touch what belongs to a run that lives, here or on another machine that
+shares the run folder: a keeper's folder goes when neither its supervisor nor any process of its session is there. What
+can hurt: a process id is used again, so an owner that began after the folder was made is none.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from flower_mcp.core.events import Kind
+from flower_mcp.runtime import keeper
+from flower_mcp.runtime.keeping import end_marked
+
+if TYPE_CHECKING:
+    from flower_mcp.runtime.step import StepRun
+
+_LATER = 5.0  # seconds by which a process must be younger than a folder so that it cannot have made it
+_PREFIX = "keeper-"
+
+
+async def clear_leftovers(run: StepRun) -> None:
+    """End what the step's lost run still has running, and remove private files of the dead."""
+    before = run.setting.before
+    if before is not None and before.row.run and not before.state.ended:
+        ended = await anyio.to_thread.run_sync(end_marked, before.row.run)
+        if ended:
+            run.ended.extend(ended)
+            names = ", ".join(f"{one.pid}: {one.command}" for one in ended)
+            run.record.event(Kind.SESSION, f"ended what the run before had left running: {names}", phase="cleared")
+    await anyio.to_thread.run_sync(clear_folders, run.setting.run_dir)
+
+
+def clear_folders(run_dir: Path) -> tuple[Path, ...]:
+    """Remove the keepers' folders in `run_dir` whose supervisor, keeper and CLI are dead; which these were."""
+    folders = []
+    with suppress(OSError):
+        folders = [path for path in run_dir.iterdir() if path.name.startswith(_PREFIX) and not path.is_symlink()]
+    if not folders:
+        return ()
+    found = keeper.processes()
+    variables = b"".join(each for _, each in found.values())
+    dead = tuple(path for path in folders if _is_dead(path, variables))
+    for path in dead:
+        with suppress(OSError):
+            for name in keeper.FILES:
+                (path / name).unlink(missing_ok=True)
+            path.rmdir()
+    return dead
+
+
+def _is_dead(folder: Path, variables: bytes) -> bool:
+    """Whether nobody can need the folder any more."""
+    try:
+        made = (folder / "settings").stat().st_mtime
+        settings = (folder / "settings").read_bytes()
+        host = (folder / "host").read_text(encoding="utf-8")
+    except OSError:
+        return False  # just being made, or removed
+    owner = os.fsdecode(settings.partition(b"\0")[0])
+    if not owner.isdecimal() or host != socket.gethostname() or _lives(int(owner), made):
+        return False
+    keeper_id = folder.name.removeprefix(_PREFIX)
+    marks = (f"\0{keeper.KEEPER_VARIABLE}={keeper_id}\0", f"\0{keeper.FOLDER_VARIABLE}={folder}\0")
+    return not any(os.fsencode(mark) in variables for mark in marks)
+
+
+def _lives(pid: int, made: float) -> bool:
+    """Whether the process that made something at `made` is still there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    began = _began(pid)
+    return began is None or began < made + _LATER
+
+
+def _began(pid: int) -> float | None:
+    """When a process began, in seconds since the epoch; None where that cannot be known."""
+    with suppress(OSError, ValueError, IndexError):
+        ticks = int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+        lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
+        boot = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
+        return boot + ticks / os.sysconf("SC_CLK_TCK")
+    return None

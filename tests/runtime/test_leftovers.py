@@ -1,0 +1,79 @@
+"""Private folders of keepers: those of the dead go, all others stay."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flower_mcp.runtime.keeping import Keeper, prepare
+from flower_mcp.runtime.leftovers import clear_folders
+
+
+def prepared_by(folder: Path, pid: int) -> Keeper:
+    """A keeper's folder as the process `pid` would have left it."""
+    kept = prepare(Path(sys.executable), folder, run_id="run", ours={"ANTHROPIC_API_KEY": "secret"})
+    settings = kept.folder / "settings"
+    settings.write_bytes(settings.read_bytes().replace(f"{os.getpid()}\0".encode(), f"{pid}\0".encode(), 1))
+    return kept
+
+
+@pytest.fixture
+def dead() -> int:
+    """The id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_a_dead_supervisors_folder_goes(tmp_path: Path, dead: int) -> None:
+    kept = prepared_by(tmp_path, dead)
+    (kept.folder / "cli").write_text("1")
+    (kept.folder / "word.new").write_text("over")
+    assert clear_folders(tmp_path) == (kept.folder,)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_living_supervisors_folder_stays(tmp_path: Path) -> None:
+    kept = prepared_by(tmp_path, os.getpid())
+    assert clear_folders(tmp_path) == ()
+    assert kept.folder.exists()
+
+
+def test_a_folder_stays_while_a_process_of_its_session_lives(tmp_path: Path, dead: int) -> None:
+    kept = prepared_by(tmp_path, dead)
+    process = subprocess.Popen(["/bin/sleep", "60"], env={"FLOWER_KEEPER": kept.id})
+    try:
+        assert clear_folders(tmp_path) == ()
+    finally:
+        process.kill()
+        process.wait()
+    assert clear_folders(tmp_path) == (kept.folder,)
+
+
+def test_another_machines_folder_stays(tmp_path: Path, dead: int) -> None:
+    kept = prepared_by(tmp_path, dead)
+    (kept.folder / "host").write_text("elsewhere")
+    assert clear_folders(tmp_path) == ()
+
+
+def test_an_owner_that_began_later_is_none(tmp_path: Path) -> None:
+    kept = prepared_by(tmp_path, os.getpid())
+    os.utime(kept.folder / "settings", (1, 1))
+    assert clear_folders(tmp_path) == (kept.folder,)
+
+
+def test_what_is_not_ours_stays(tmp_path: Path, dead: int) -> None:
+    strange = tmp_path / "keeper-strange"
+    strange.mkdir()
+    (strange / "settings").write_text(f"{dead}\0x")
+    (tmp_path / "keeper-link").symlink_to(prepared_by(tmp_path / "elsewhere", dead).folder)
+    assert clear_folders(tmp_path) == ()
+    kept = prepared_by(tmp_path, dead)
+    (kept.folder / "somebody's").write_text("x")
+    clear_folders(tmp_path)
+    assert (kept.folder / "somebody's").exists()
+    assert clear_folders(tmp_path / "not there") == ()
