@@ -111,10 +111,10 @@ def key(endpoint: str, model: str) -> str:
     return f"{endpoint} {'-'.join(model.split())}"
 
 
-def words_of(details: str) -> str:
-    """An API's error text without the JSON around it, on one line, at most SAID characters."""
+def words_of(details: str, most: int = SAID) -> str:
+    """An API's error text without the JSON around it, on one line, at most `most` characters."""
     text = " ".join((_message_in(details) or details).split())
-    return text if len(text) <= SAID else f"{text[: SAID - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _message_in(details: str) -> str | None:

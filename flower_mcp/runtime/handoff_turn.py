@@ -73,7 +73,8 @@ def new_draft(run: StepRun) -> Handoff | None:
 async def write(run: StepRun, prompt: str, before: Handoff) -> MoveEnd:
     """Run one handoff turn and judge it."""
     outcome, text = await _tried(run, prompt)
-    await run.windows.learn_from(outcome)
+    if run.handing.rewinding is None:  # a fork's figures are those of an earlier request
+        await run.windows.learn_from(outcome)
     if run.stop_asked:
         return Ending.STOP, Guard.ANY
     if RULES[failure_of(outcome)].action is Action.STOP and failure_of(outcome) not in WRITES_ON:

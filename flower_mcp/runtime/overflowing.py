@@ -10,13 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from flower_mcp.core.failures import RULES, Action, Outcome, failure_of
-from flower_mcp.core.rewinding import error_details
+from flower_mcp.core.transcript import error_details
+from flower_mcp.core.windows import words_of
 from flower_mcp.runtime.signals import Gone, Signal, Stuck, TurnEnded
 from flower_mcp.workbench.transcripts import lines_backwards
 
 if TYPE_CHECKING:
     from flower_mcp.runtime.session import Session
     from flower_mcp.runtime.step import StepRun
+
+DETAILS = 1_000  # characters of the API's words; their numbers may stand behind a gateway's
 
 
 @dataclass(slots=True)
@@ -53,7 +56,8 @@ def looked_into(run: StepRun, outcome: Outcome) -> Outcome:
     if RULES[failure_of(outcome)].action is not Action.HAND_OFF:
         return outcome
     path = transcript_of(run, run.record.row.session_id or "")
-    return outcome if path is None else replace(outcome, details=error_details(lines_backwards(path)))
+    details = None if path is None else error_details(lines_backwards(path))
+    return replace(outcome, details=words_of(details, DETAILS)) if details else outcome
 
 
 def overflowed(run: StepRun, outcome: Outcome) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flower_mcp.core.rewinding import answered_requests, error_details
+from flower_mcp.core.rewinding import answered_requests
 
 Line = dict[str, Any]
 
@@ -110,27 +110,6 @@ def test_only_as_much_is_read_as_the_branch_is_long() -> None:
     assert answered_requests(lines()) == ("p", "r1")
 
 
-BODY = '400 {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 > 200000"}}'
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        pytest.param([*WORK, refused("e", "n3", BODY)], "prompt is too long: 210000 > 200000", id="the API's message"),
-        pytest.param([*WORK, refused("e", "n3", "413 <html>")], "413 <html>", id="no JSON"),
-        pytest.param([*WORK, refused("e", "n3", '400 {"error": 7}')], '400 {"error": 7}', id="other JSON"),
-        pytest.param([*WORK, refused("e", "n3", "x" * 9_000)], "x" * 2_000, id="shortened"),
-        pytest.param([*WORK, refused("e", "n3")], "", id="nobody kept it"),
-        pytest.param([*WORK, refused("e", "n3", BODY), user("p2", "e")], "", id="a request of before"),
-        pytest.param([*WORK, refused("e", "n3", BODY), *AGENT], "prompt is too long: 210000 > 200000", id="an agent"),
-        pytest.param([*REFUSED[:-3], refused("x", "p", BODY, isSidechain=True)], "", id="an agent's own"),
-        pytest.param([], "", id="nothing"),
-    ],
-)
-def test_what_the_api_said_is_taken_from_the_last_line_alone(lines: list[Line], said: str) -> None:
-    assert error_details(reversed(lines)) == said
-
-
 VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.sampled_from(["p", "a", "r"])
 LINES = st.fixed_dictionaries(
     {},
@@ -140,7 +119,6 @@ LINES = st.fixed_dictionaries(
         "parentUuid": st.sampled_from(["p", "a", "r"]) | VALUES,
         "isSidechain": VALUES,
         "isApiErrorMessage": VALUES,
-        "errorDetails": VALUES | st.just('{"error": []}'),
         "message": VALUES | st.dictionaries(st.sampled_from(["id", "model", "stop_reason"]), VALUES),
     },
 )
@@ -150,4 +128,3 @@ LINES = st.fixed_dictionaries(
 def test_odd_lines_never_raise_and_never_loop(lines: list[Line]) -> None:
     uuids = {each.get("uuid") for each in lines}
     assert set(answered_requests(lines)) <= uuids
-    assert isinstance(error_details(lines), str)
