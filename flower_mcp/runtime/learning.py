@@ -200,8 +200,10 @@ class Windows:
             self._note(self._store.forget(self._key, below=context if why is Doubt.EXCEEDED else None))
         except FlowerError as error:
             self._note((f"the learned window could not be removed: {error}",))
+        before = self._run.policy
         self._choose()
-        self._run.near_said, self._run.due_since = False, 0
+        if self._run.policy != before:  # other lines count now
+            self._run.near_said, self._run.due_since = False, 0
         policy, source = self._run.policy, self._run.source
         self._event(
             Phase.FORGOTTEN,
