@@ -26,6 +26,7 @@ pytestmark = pytest.mark.anyio
 
 SESSION = "0a0a0a0a-1111-2222-3333-444444444444"
 LIVING, DOCUMENT, TASK = Ending.LIVING_SESSION, Ending.WAITING_DOCUMENT, Ending.NEW_TASK
+LOST = f"the session {SESSION} cannot be resumed: its transcript is gone"
 
 
 @pytest.fixture
@@ -217,13 +218,13 @@ def about_another_workspace_and_without_live(left: Left) -> None:
 @pytest.mark.parametrize(
     ("damage", "expected", "words"),
     [
-        (without_transcript, DOCUMENT, f"the session {SESSION} cannot be resumed: its transcript is gone"),
+        (without_transcript, DOCUMENT, LOST),
         (
             without_transcript_and_document,
             Ending.UNWRITTEN,
-            f"the session {SESSION} cannot be resumed: its transcript is gone",
+            LOST,
         ),
-        (without_transcript_and_live, DOCUMENT, f"the session {SESSION} cannot be resumed: its transcript is gone"),
+        (without_transcript_and_live, DOCUMENT, LOST),
         (with_a_new_run_dir, LIVING, ""),
         (about_another_workspace, LIVING, ""),  # the live state is in the workspace itself
         (about_another_workspace_and_without_live, TASK, "is about another workspace, /elsewhere"),
