@@ -72,11 +72,13 @@ def is_left(workspace: Path, run_dir: Path, step: str, say: Callable[[str], None
     from flower_mcp.workbench.ledger import Lineage
     from flower_mcp.workbench.workbench import Workbench
 
-    live = Workbench(workspace, say=say).live(step)
+    workbench = Workbench(workspace, say=say)
+    live = workbench.live(step)
     if live is not None:
         return live.state is not State.DONE
     lineage = Lineage(run_dir).read()
-    return step in lineage.steps and lineage.workspace in ("", str(workspace))
+    has_lineage = step in lineage.steps and lineage.workspace in ("", str(workspace))
+    return has_lineage or workbench.documents.path(step).exists()
 
 
 def _is_one_word(text: str) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from flower_mcp.core.errors import OurError
 
-NAMES = ("handoff", "facts", "again", "takeover", "session", "continue", "retry", "late", "rewound")
+NAMES = ("handoff", "facts", "again", "takeover", "session", "continue", "retry", "late", "rewound", "unknown")
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 

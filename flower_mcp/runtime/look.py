@@ -59,7 +59,7 @@ def _left_behind(run: StepRun) -> Ending:
         run.next_id = last.session_id
     elif session_id is not None:
         run.record.event(Kind.ERROR, f"the session {session_id} has no transcript any more")
-    has_document = before is not None and current_text(run) is not None
+    has_document = current_text(run) is not None  # what is not known here was put away by now
     return Ending.WAITING_DOCUMENT if has_document else Ending.NEW_TASK
 
 
@@ -70,6 +70,8 @@ def _never_begun(generation: Generation) -> bool:
 
 def _of_lineage(run: StepRun) -> str | None:
     """The session that the lineage names for the step, when it speaks of this workspace."""
+    if not run.setting.is_known:
+        return None
     lineage = run.setting.books.lineage.read()
     if lineage.workspace and lineage.workspace != str(run.setting.workspace):
         return None
@@ -94,7 +96,7 @@ def _take_words(run: StepRun, ending: Ending) -> None:
 
 def _count_before(run: StepRun) -> None:
     """What earlier runs of this step used, since it last began afresh: turns and USD."""
-    rows = [] if run.setting.fresh else list(_since_fresh(run.setting.rows, run.step))
+    rows = [] if run.setting.fresh or not run.setting.is_known else list(_since_fresh(run.setting.rows, run.step))
     run.turns_before = sum(_number(row.get("num_turns"), int) for row in rows)
     run.spent_before = sum(_number(row.get("cost_usd"), float) for row in rows)
     for row in rows:

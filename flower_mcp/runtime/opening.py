@@ -22,6 +22,7 @@ from flower_mcp.runtime.look import is_born, transcript_of, was_cut_off
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import looked_into, overflowed
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.runtime.trust import opening_words
 from flower_mcp.workbench.transcripts import lines_backwards
 
 Prompt = str | Callable[[], Awaitable[str]]
@@ -38,7 +39,8 @@ async def begin(run: StepRun) -> MoveEnd:
     session_id = run.new_session_id()
     run.is_fresh = True
     run.late.begin()
-    return await _open(run, Opening(session_id), _next_number(run, session_id), run.words, phase="started")
+    words = opening_words(run.words, run.setting.unknown)
+    return await _open(run, Opening(session_id), _next_number(run, session_id), words, phase="started")
 
 
 async def resume(run: StepRun) -> MoveEnd:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -94,6 +94,7 @@ def options_for(
     opening: Opening,
     *,
     workspace: Path,
+    add_dirs: Sequence[Path] = (),
     keeper: Keeper,
     gate: Gate,
     can_use_tool: CanUseTool,
@@ -120,6 +121,7 @@ def options_for(
         effort=cast(Any, spec.effort),
         max_budget_usd=opening.budget_usd,
         cwd=workspace,
+        add_dirs=list(add_dirs),
         cli_path=keeper.launcher,
         env=dict(keeper.env),
         settings=settings,

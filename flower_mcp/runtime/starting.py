@@ -7,6 +7,7 @@ not used is closed like any other session: it has been given no prompt, so it le
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -18,6 +19,7 @@ from flower_mcp.runtime.keeping import bundled_cli, prepare
 from flower_mcp.runtime.options import Opening, firm_settings, options_for, session_environment
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.session import Session
+from flower_mcp.runtime.trust import READ_CLAUDE_MD, held_back, left_out_note
 from flower_mcp.workbench.files import make_home
 
 if TYPE_CHECKING:
@@ -29,6 +31,12 @@ def build(run: StepRun, opening: Opening) -> Session:
     reader = Reader()
     gate = Gate(reader, run.why_break, run.draft_is_complete, run.late.tell)
     environment = session_environment(run.spec, run.policy, run=run.run_id, environ=run.setting.environ)
+    spec, workspace = run.spec, run.setting.workspace
+    sources, out = held_back(spec, workspace, run.setting.environ, run.setting.known)
+    if out:
+        run.record.say(left_out_note(out))
+        environment[READ_CLAUDE_MD] = "1"
+        spec = replace(spec, setting_sources=sources)
     make_home(run.setting.run_dir)  # it may have been cleared away
     keeper = prepare(bundled_cli(), run.setting.run_dir, run_id=run.run_id, ours=environment)
     return Session(
@@ -37,9 +45,10 @@ def build(run: StepRun, opening: Opening) -> Session:
         gate=gate,
         keeper=keeper,
         options=lambda stderr: options_for(
-            run.spec,
+            spec,
             opening,
-            workspace=run.setting.workspace,
+            workspace=workspace,
+            add_dirs=(workspace,) if out else (),
             keeper=keeper,
             gate=gate,
             can_use_tool=run.permissions.callback,

@@ -45,6 +45,7 @@ from flower_mcp.runtime.signals import Asked, BackgroundTask, Signal, Stuck
 from flower_mcp.runtime.starting import Spare, build
 from flower_mcp.workbench.following import Seen
 from flower_mcp.workbench.holds import Holds
+from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ class Setting:
     ask: Asker | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     review: bool = False  # hold at every handoff
+    known: Known = field(default_factory=Known)
+    is_known: bool = True  # what earlier books say of the step is this machine's
+    unknown: Path | None = None  # a document that is not to be obeyed
 
 
 @dataclass(slots=True)

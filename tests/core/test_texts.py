@@ -22,6 +22,7 @@ PLACEHOLDERS = {
     "retry": set(),
     "late": {"path", "changes"},
     "rewound": {"requests"},
+    "unknown": {"path"},
 }
 HEADINGS = [
     "## 现在在做 · Doing now",

@@ -102,6 +102,7 @@ async def run_step(
     during: Callable[[Runtime, Event], object] | None = None,
     limit: float = 60.0,
     step: str | None = None,
+    trust: bool = False,
 ) -> Run:
     """Run a step to its end. `during` is called with each event, and may ask the runtime for things."""
     events: list[Event] = []
@@ -118,6 +119,7 @@ async def run_step(
         handoff=chosen,
         workbench=workbench,
         retry=RetryPolicy(base=0.05, cap=0.2),
+        trust=trust,
     ) as runtime:
         with anyio.fail_after(limit):
             result = await runtime.run(agent or spec(), prompt, step=step, fresh=fresh, on_event=take)
