@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,7 +19,7 @@ from itertools import count
 from pathlib import Path
 
 from flower_mcp.workbench.exchange import move_new
-from flower_mcp.workbench.files import inside, make_folder, read_whole, revision, telling
+from flower_mcp.workbench.files import inside, make_folder, read_whole, restrict, revision, telling
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.live import EVENTS, Live
 from flower_mcp.workbench.names import file_name, timestamp
@@ -70,23 +69,16 @@ def make_private(home: Path) -> None:
         return
     with suppress(OSError):
         for _, _, files, folder in os.fwalk(home, follow_symlinks=False):
-            with suppress(OSError):
-                _restrict(folder)
+            restrict(folder, 0o700)
             for name in files:
                 with suppress(OSError):
                     _restrict_file(name, folder)
 
 
-def _restrict(descriptor: int, most: int = 0o700) -> None:
-    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-    if mode & ~most:
-        os.fchmod(descriptor, mode & most)
-
-
 def _restrict_file(name: str, folder: int) -> None:
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
-        _restrict(descriptor, 0o600)
+        restrict(descriptor)
     finally:
         os.close(descriptor)
 

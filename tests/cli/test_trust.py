@@ -108,3 +108,16 @@ def test_flower_edit_keeps_a_moved_document_known(workspace: Path, environment: 
     assert document is not None
     assert "test_batch next" in document.text
     assert Workbench(moved).comes_from_here(document)
+
+
+def test_a_run_folder_that_leads_out_of_the_workspace_is_refused_in_a_sentence(
+    workspace: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (workspace / "runs").symlink_to(victim)
+    done = flower(*USUAL, "Port it all.", cwd=workspace, environment=environment)
+    assert done.code == 2
+    assert "leads out of the workspace" in done.err
+    assert done.err.count("\n") == 1
+    assert list(victim.iterdir()) == []

@@ -183,3 +183,11 @@ def test_a_workbench_that_others_made_becomes_private_and_what_a_link_names_does
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "a.md").stat().st_mode) == 0o600
     assert stat.S_IMODE(victim.stat().st_mode) == 0o644
+
+
+def test_events_that_are_appended_to_a_file_of_others_make_it_private(workbench: Workbench) -> None:
+    events = workbench.folder / "live" / "events.jsonl"
+    events.parent.mkdir(parents=True)
+    events.touch(mode=0o644)
+    workbench.lives.append([{"v": 1}])
+    assert stat.S_IMODE(events.stat().st_mode) == 0o600
