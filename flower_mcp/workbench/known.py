@@ -49,6 +49,7 @@ class Known:
     def __init__(self, folder: Path | None = None, *, say: Callable[[str], None] = lambda _note: None) -> None:
         self._folder = folder
         self._say = say
+        self._last: tuple[bytes, _Content] | None = None  # what was read or written last: parsing takes the longest
 
     @property
     def path(self) -> Path:
@@ -82,7 +83,7 @@ class Known:
         self._change(
             lambda content: replace(
                 content,
-                pairs=content.pairs if pair in content.pairs else (*content.pairs, pair),
+                pairs=content.pairs if pair in content.pairs else (*content.pairs[1 - PAIRS :], pair),
                 revisions=_with(content.revisions, revision),
             )
         )
@@ -99,7 +100,7 @@ class Known:
     def trust(self, workspace: Path) -> None:
         """What the workspace brings for Claude Code is trusted from now on."""
         name = str(workspace)
-        self._change(lambda content: replace(content, workspaces=_with(content.workspaces, name)))
+        self._change(lambda content: replace(content, workspaces=_with(content.workspaces, name, PAIRS)))
 
     def _read(self) -> _Content:
         try:
@@ -120,12 +121,15 @@ class Known:
             return _Content()
 
     def _change(self, change: Callable[[_Content], _Content]) -> None:
+        path = self.path
         try:
             with self._locked():
                 before = self._or_aside()
                 after = change(before)
                 if after != before:
-                    write_whole(self.path, _data(after), durable=False)
+                    data = _data(after)
+                    write_whole(path, data, durable=False)
+                    self._last = (data, after)
         except (OSError, FlowerError) as error:
             self._say(f"What was written here cannot be noted, so it will have to be trusted again: {error}")
 
@@ -148,15 +152,9 @@ class Known:
         data = read_whole(self.path)
         if data is None:
             return _Content()
-        try:
-            value = json.loads(data)
-        except RecursionError as error:
-            raise ValueError("nested too deeply") from error
-        if not isinstance(value, dict):
-            raise ValueError("no object")
-        more = tuple((key, each) for key, each in value.items() if key not in ("pairs", "revisions", "workspaces"))
-        pairs = tuple((one, other) for one, other in map(_texts, _list(value, "pairs")))
-        return _Content(pairs, _texts(_list(value, "revisions")), _texts(_list(value, "workspaces")), more)
+        if self._last is None or self._last[0] != data:
+            self._last = (data, _parsed(data))
+        return self._last[1]
 
 
 def is_known(workspace: str | os.PathLike[str], step: str, revision: str = "") -> bool:
@@ -164,21 +162,34 @@ def is_known(workspace: str | os.PathLike[str], step: str, revision: str = "") -
     return Known().document(Path(workspace).resolve(), step, revision)
 
 
-def _with(known: tuple[str, ...], new: str) -> tuple[str, ...]:
-    """The new one last."""
+def _parsed(data: bytes) -> _Content:
+    """Raises ValueError."""
+    try:
+        value = json.loads(data)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("no object")
+    more = tuple((key, each) for key, each in value.items() if key not in ("pairs", "revisions", "workspaces"))
+    pairs = tuple((one, other) for one, other in map(_texts, _list(value, "pairs")))
+    revisions = tuple(each for each in _texts(_list(value, "revisions")) if each.isascii() and each.isalnum())
+    return _Content(pairs, revisions, _texts(_list(value, "workspaces")), more)
+
+
+def _with(known: tuple[str, ...], new: str, most: int = REVISIONS) -> tuple[str, ...]:
+    """The new one last, and `most` in all."""
     if not new or (known and known[-1] == new):
         return known
-    return (*(each for each in known if each != new), new)
+    if new in known:
+        known = tuple(each for each in known if each != new)
+    return (*known[1 - most :], new)
 
 
 def _data(content: _Content) -> bytes:
-    value = {
-        "pairs": content.pairs[-PAIRS:],
-        "revisions": content.revisions[-REVISIONS:],
-        "workspaces": content.workspaces[-PAIRS:],
-        **dict(content.more),
-    }
-    return (dump(value) + "\n").encode()
+    rest = dump({"pairs": content.pairs, "workspaces": content.workspaces, **dict(content.more)})
+    revisions = '","'.join(content.revisions)  # letters and digits alone: encoding a thousand texts takes longest
+    listed = f'"{revisions}"' if revisions else ""
+    return f'{rest[:-1]}, "revisions": [{listed}]}}\n'.encode()
 
 
 def _list(value: dict[str, Any], key: str) -> list[Any]:
