@@ -1,4 +1,4 @@
-"""The commands about a step's document, as click has them: hold, release, edit, show, history, diff; config and doctor.
+"""The commands about a step's document, as click has them, hold to diff; and trust, config and doctor.
 
 It must not import more than click before one of them runs.
 """
@@ -143,6 +143,21 @@ def diff(given: tuple[str, ...], workspace: str, run_dir: str) -> int:
     return diff_command(given, os.environ.get(_STEP_VARIABLE), workspace, run_dir)
 
 
+@command("flower trust", "flower trust docs -w ../site")
+@step_argument
+@workspace_option
+def trust(step: str | None, workspace: str) -> int:
+    """Trust a document and settings that came with the folder.
+
+    Prints the step's document if it was not written on this machine, and what the folder's settings for Claude Code
+    would run. From then on a session may start from the document, and the settings are used. STEP (or FLOWER_STEP) may
+    be left out where there is only one.
+    """
+    from flower_mcp.cli.trust import trust_command
+
+    return trust_command(step, workspace)
+
+
 @command("flower config claude-code", "flower config claude-desktop -w ~/project")
 @click.argument("client", type=click.Choice(CLIENTS), metavar="CLIENT")
 @click.option(
@@ -193,4 +208,4 @@ def doctor(ctx: click.Context, /, forget: str | None, **given: Any) -> int:
     return doctor_command(without_weaker(RunOptions(**given), ctx), forget)
 
 
-COMMANDS: tuple[click.Command, ...] = (hold, release, edit, show, history, diff, config, doctor)
+COMMANDS: tuple[click.Command, ...] = (hold, release, edit, show, history, diff, trust, config, doctor)

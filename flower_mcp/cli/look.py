@@ -98,6 +98,8 @@ def edit_command(step: str | None, workspace: str) -> int:
         output.line(words("not edited", step=step))
     elif not faults:
         output.line(words(_who_reads_it(workbench, step), step=step))
+    if now is not None:
+        workbench.known.follow(workbench.workspace, step, document.revision, now.revision)
     output.lines(_fault_lines(words, faults, step, is_waiting=_is_waiting(workbench, step)))
     return 1 if faults or code else 0
 

@@ -135,6 +135,7 @@ class RunOptions:
     review: bool = False
     notify: tuple[str, ...] | None = None
     new: bool = False
+    trust: bool = False
     as_json: bool = False
     plain: bool = False
     verbose: bool = False
@@ -258,6 +259,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
                  help="The most turns of the step, over all its sessions."),
     click.option("--new", is_flag=True, envvar="FLOWER_NEW",
                  help="Start afresh; what the step had goes to the archive."),
+    click.option("--trust", is_flag=True, envvar="FLOWER_TRUST",
+                 help="Use what came with the folder: its document, its settings for Claude Code."),
     click.option("--json", "as_json", is_flag=True, envvar="FLOWER_JSON",
                  help="One JSON object a line on stdout, the result last; text goes to stderr."),
     click.option("--plain", is_flag=True, envvar="FLOWER_PLAIN",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from flower_mcp.cli.options import RunOptions, refuse_windows
 from flower_mcp.cli.output import Output
 from flower_mcp.cli.task import is_left, task_asked_for, task_from
+from flower_mcp.cli.trust import ask_trust
 from flower_mcp.cli.untouched import Untouched
 from flower_mcp.cli.words import Words, language
 from flower_mcp.core.books import StepResult, as_json
@@ -87,6 +88,7 @@ def run_command(
     runtime_class = load_runtime()
     keys = read_keys() if is_terminal(as_json=options.as_json) else None
     terminal = _terminal(output, words, keys) if keys else None
+    trust = options.trust or (keys is not None and ask_trust(options, task, output, words))
     runtime = runtime_class(
         workspace=options.workspace,
         run_dir=options.run_dir,
@@ -94,6 +96,7 @@ def run_command(
         mcp_server=own_server(options.workspace, options.step),
         ask=terminal.ask if terminal else None,
         review=options.review,
+        trust=trust,
     )
     prompt = _prompt(runtime, options, task, output, words)
     if by_workspace:

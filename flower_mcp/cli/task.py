@@ -77,7 +77,8 @@ def is_left(workspace: Path, run_dir: Path, step: str, say: Callable[[str], None
     if live is not None:
         return live.state is not State.DONE or bool(workbench.lives.waiting(step))  # said when its session had ended
     lineage = Lineage(run_dir).read()
-    return step in lineage.steps and lineage.workspace in ("", str(workspace))
+    has_lineage = step in lineage.steps and lineage.workspace in ("", str(workspace))
+    return has_lineage or workbench.documents.path(step).exists()
 
 
 def _is_one_word(text: str) -> bool:

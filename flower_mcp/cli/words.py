@@ -202,6 +202,33 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "说了;会话下一次请求时会知道",
     ),
     "offer goes on": ("going on", "继续"),
+    # flower trust
+    "unknown document": (
+        "! the document of {step} was not written on this machine: {path}",
+        "! {step} 的交接文档不是在这台机器上写的:{path}",
+    ),
+    "unknown state": (
+        "! what is known of {step} in {path} was not written on this machine",
+        "! {path} 里关于 {step} 的记录不是在这台机器上写的",
+    ),
+    "brings": (
+        "! the folder brings settings for Claude Code that you have not trusted:",
+        "! 这个文件夹带来了你没有信任过的 Claude Code 设置:",
+    ),
+    "lines left": ("  … {count} more lines: flower show {step}", "  … 还有 {count} 行:flower show {step}"),
+    "trust how": ("  use them? y yes, n go on without them: ", "  要用吗?y 用,n 不用,照常进行:"),
+    "trusted document": (
+        "{step} is trusted: the next session may start from its document",
+        "{step} 已信任:下一个会话可以从它的文档接手",
+    ),
+    "trusted settings": (
+        "the folder's settings for Claude Code are trusted",
+        "这个文件夹的 Claude Code 设置已信任",
+    ),
+    "nothing to trust": (
+        "nothing to trust: all that lies here is this machine's",
+        "没有要信任的:这里的东西都是这台机器的",
+    ),
     # notifications
     "not notified": ("! {command}: {why}; the run goes on", "! {command}:{why};照常进行"),
     "too long": ("took longer than {seconds} s and was ended", "超过 {seconds} 秒,已终止"),

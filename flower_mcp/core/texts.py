@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 from flower_mcp.core.errors import OurError
 
-NAMES = ("handoff", "facts", "again", "takeover", "session", "continue", "retry", "late", "said", "rewound")
+NAMES = (
+    "handoff", "facts", "again", "takeover", "session", "continue", "retry", "late", "said", "rewound", "unknown",
+)  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 

@@ -68,18 +68,16 @@ def _left_behind(run: StepRun) -> Ending:
     if last is not None and not refused:
         run.next_id = last.session_id
     elif session_id is not None and not refused:
-        best = "the document" if _has_document(run, session_id) else "the task"
+        best = "the document" if current_text(run) is not None else "the task"
         run.record.say(f"the session {session_id} cannot be resumed: {GONE}; it starts from {best}")
-    return Ending.WAITING_DOCUMENT if _has_document(run, session_id) else Ending.NEW_TASK
-
-
-def _has_document(run: StepRun, session_id: str | None) -> bool:
-    """Whether there is a document, and an earlier run to which it belongs."""
-    return (run.setting.before is not None or session_id is not None) and current_text(run) is not None
+    has_document = current_text(run) is not None  # what is not known here was put away by now
+    return Ending.WAITING_DOCUMENT if has_document else Ending.NEW_TASK
 
 
 def _of_lineage(run: StepRun) -> str | None:
     """The session that the lineage names for the step, when it speaks of this workspace."""
+    if not run.setting.is_known:
+        return None
     lineage = run.setting.books.lineage.read()
     if run.step in lineage.steps and lineage.workspace not in ("", str(run.setting.workspace)):
         run.record.say(f"{run.setting.books.lineage.path} is about another workspace, {lineage.workspace}: not used")
@@ -110,7 +108,7 @@ def _are_the_last(words: str, known: str) -> bool:
 
 def _count_before(run: StepRun) -> None:
     """What earlier runs of this step used, since it last began afresh: turns and USD."""
-    rows = [] if run.setting.fresh else list(_since_fresh(run.setting.rows, run.step))
+    rows = [] if run.setting.fresh or not run.setting.is_known else list(_since_fresh(run.setting.rows, run.step))
     run.turns_before = sum(_number(row.get("num_turns"), int) for row in rows)
     run.spent_before = sum(_number(row.get("cost_usd"), float) for row in rows)
     if run.spec.max_budget_usd is not None and unknown_before(rows):

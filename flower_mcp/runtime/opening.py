@@ -24,6 +24,7 @@ from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import looked_into, overflowed
 from flower_mcp.runtime.starting import left_of
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.runtime.trust import opening_words
 
 REFUSED_IDS = (Failure.NO_CONVERSATION, Failure.ID_IN_USE)  # what the CLI has refused once is never tried again
 Prompt = str | Callable[[], Awaitable[str]]
@@ -40,7 +41,8 @@ async def begin(run: StepRun) -> MoveEnd:
     session_id = run.new_session_id()
     run.is_fresh = True
     run.late.begin()
-    return await _open(run, Opening(session_id), _next_number(run, session_id), run.words, phase="started")
+    words = opening_words(run.words, run.setting.unknown)
+    return await _open(run, Opening(session_id), _next_number(run, session_id), words, phase="started")
 
 
 async def resume(run: StepRun) -> MoveEnd:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from claude_agent_sdk import CanUseTool, ClaudeAgentOptions
 
+from flower_mcp.core.masking import mask
 from flower_mcp.core.policy import AgentSpec, CompactPolicy, HandoffPolicy
 from flower_mcp.core.texts import load
 from flower_mcp.runtime.gate import Gate
@@ -59,11 +60,13 @@ def session_environment(
 
 def firm_settings(environment: Mapping[str, str], environ: Mapping[str, str]) -> str:
     """Settings above those of the workspace, as JSON: a cloned repository must not choose the endpoint, nor turn on
-    compaction behind the handoff. Nothing secret may stand here: it is seen in the list of processes.
+    compaction behind the handoff. Nothing secret may stand here: it is seen in the list of processes, so an address
+    that holds a password is left out, and only settings that a person trusts could replace it.
     """
     firm = {name: environment[name] for name in COMPACTION if name in environment}
-    if "ANTHROPIC_BASE_URL" in environ:
-        firm["ANTHROPIC_BASE_URL"] = environ["ANTHROPIC_BASE_URL"]
+    address = environ.get("ANTHROPIC_BASE_URL")
+    if address is not None and not mask(address).count:
+        firm["ANTHROPIC_BASE_URL"] = address
     return json.dumps({"env": firm})
 
 
@@ -94,6 +97,7 @@ def options_for(
     opening: Opening,
     *,
     workspace: Path,
+    add_dirs: Sequence[Path] = (),
     keeper: Keeper,
     gate: Gate,
     can_use_tool: CanUseTool,
@@ -120,6 +124,7 @@ def options_for(
         effort=cast(Any, spec.effort),
         max_budget_usd=opening.budget_usd,
         cwd=workspace,
+        add_dirs=list(add_dirs),
         cli_path=keeper.launcher,
         env=dict(keeper.env),
         settings=settings,

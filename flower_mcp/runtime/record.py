@@ -93,8 +93,10 @@ class Record:
     def change(self, *, durable: bool = False, live: dict[str, Any] | None = None, **row: Any) -> None:
         """Change the row (by keyword) and the live state (by `live`), and write the live state.
 
-        `durable` waits until it is on the disk: for ids that must be known before a process starts.
+        `durable` waits until it is on the disk: for ids that must be known before a process starts. What a model or
+        an error said is masked here already, since the row is also what the caller gets and a terminal shows.
         """
+        row |= {name: mask(row[name]).text for name in ("text", "error") if row.get(name)}
         self.live = replace(self.live, **(live or {}), row=replace(self.row, **row), updated_at=now())
         debt = Debt(
             "live", "what the step is doing", self._books.lives.path(self.row.step),

@@ -24,8 +24,10 @@ from flower_mcp.runtime.hearing import forget_requests
 from flower_mcp.runtime.permissions import Asker
 from flower_mcp.runtime.record import Books, OnEvent
 from flower_mcp.runtime.step import Setting, StepRun
+from flower_mcp.runtime.trust import Belief, claim
 from flower_mcp.workbench.files import make_home
 from flower_mcp.workbench.holds import Holds
+from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.ledger import Lineage, Manifest
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.locks import RunLock
@@ -41,8 +43,9 @@ class Runtime:
     `workspace` is a folder that exists. `run_dir` (books) is relative to the current folder. `workbench=False`: no
     document on disk, handed on through the prompt alone. `handoff` and `retry` take a policy or a bool. `mcp_server` is
     a low-level MCP server that sessions get, in process, under the name `flower`. `ask` answers permission questions;
-    without it nobody is there. `review` holds at every handoff, until `release`. Raises Usage for a workspace or a
-    run_dir that cannot be used.
+    without it nobody is there. `review` holds at every handoff, until `release`. `trust`: the steps' files and the
+    workspace's settings for Claude Code are believed, whoever wrote them. Raises Usage for a workspace or a run_dir
+    that cannot be used.
     """
 
     def __init__(
@@ -56,9 +59,10 @@ class Runtime:
         mcp_server: Any | None = None,
         ask: Asker | None = None,
         review: bool = False,
+        trust: bool = False,
     ) -> None:
         self.workspace = _workspace(workspace)
-        self.run_dir = _run_dir(run_dir)
+        self.run_dir = _run_dir(run_dir, self.workspace)
         self.policy = handoff if isinstance(handoff, HandoffPolicy) else HandoffPolicy(enabled=bool(handoff))
         self._retry = retry if isinstance(retry, RetryPolicy) else (RetryPolicy() if retry else None)
         self._notes: list[str] = []
@@ -71,6 +75,8 @@ class Runtime:
         self._mcp_server = mcp_server
         self._ask = ask
         self._review = review
+        self._trust = trust
+        self._known = Known(say=self._notes.append)
         self._holds = Holds(self._lives)
         self._running: dict[str, StepRun] = {}
 
@@ -192,6 +198,7 @@ class Runtime:
             make_home(self.run_dir)
         books = Books(self._lives, Manifest(self.run_dir), Lineage(self.run_dir, str(self.workspace)))
         lineage = books.lineage.read()
+        belief = self._belief(spec.name, prompt, fresh)
         before = self._lives.read(spec.name, owner=True)
         if before is None and self._lives.is_newer(spec.name):
             raise FilesError(
@@ -200,9 +207,9 @@ class Runtime:
                 next="Update flower-mcp, or use another step: --step NAME",
             )
         rows, notes = _rows(books)
-        lacking = _lacking(before, rows)
-        in_lineage = spec.name in lineage.steps and lineage.workspace in ("", str(self.workspace))
-        something = not fresh and (before is not None or in_lineage)
+        lacking = _lacking(before, rows) if belief.known else None
+        in_lineage = belief.known and spec.name in lineage.steps and lineage.workspace in ("", str(self.workspace))
+        something = not fresh and (before is not None or in_lineage or self._has_document(spec.name))
         if not prompt and not something:
             raise Usage("There is nothing to go on with: give a task.", next="flower 'TASK'")
         environ = {**os.environ, **spec.env, **({"ANTHROPIC_MODEL": spec.model} if spec.model else {})}
@@ -226,6 +233,9 @@ class Runtime:
             review=self._review,
             keep_lock=keep_lock,
             wake=wake,
+            known=self._known,
+            is_known=belief.known,
+            unknown=belief.document,
         )
         row = StepResult(run=str(uuid.uuid4()), step=spec.name, window=policy.window, window_source=str(source))
         run = StepRun(setting, policy, source, row, on_event)
@@ -235,9 +245,19 @@ class Runtime:
             run.record.remember(before.row.session_id)
         if in_lineage and not fresh:
             run.record.wake()
-        noticed = (*self._notes, *notes, *lineage.notes)
+        noticed = (*([belief.note] if belief.note else []), *self._notes, *notes, *lineage.notes)
         self._notes.clear()
         return run, noticed
+
+    def _belief(self, step: str, prompt: str, fresh: bool) -> Belief:
+        """Make the step this machine's, and learn what counts of what lies there. Raises Usage, FilesError."""
+        if self._trust:
+            self._known.trust(self.workspace)
+            self._known.remember(self.workspace, step)
+        return claim(self.workspace, self._workbench, self._lives, self._known, step, prompt=prompt, fresh=fresh)
+
+    def _has_document(self, step: str) -> bool:
+        return self._workbench is not None and self._workbench.documents.path(step).exists()
 
 
 def _nothing_to_keep() -> bool:
@@ -254,8 +274,17 @@ def _workspace(given: str | Path) -> Path:
     return path.resolve()
 
 
-def _run_dir(given: str | Path) -> Path:
+def _run_dir(given: str | Path, workspace: Path) -> Path:
     path = Path(given).expanduser().absolute()
+    lies_within, is_within = (
+        workspace in (each, *each.parents) for each in (Path(os.path.normpath(path)), path.resolve())
+    )
+    if lies_within and not is_within:
+        raise Usage(
+            f"The run folder {path} is a link that leads out of the workspace, to {path.resolve()}.",
+            kept="Nothing was written.",
+            next="Remove the link, or name the folder that it leads to: --run-dir DIR",
+        )
     nearest = next(parent for parent in (path, *path.parents) if parent.exists())
     if not nearest.is_dir():
         raise Usage(f"The run folder {path} cannot be made: {nearest} is not a folder.", next="Use --run-dir DIR")

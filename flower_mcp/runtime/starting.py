@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from flower_mcp.runtime.keeping import Keeper, bundled_cli, prepare
 from flower_mcp.runtime.options import Opening, firm_settings, options_for, session_environment
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.session import Session
+from flower_mcp.runtime.trust import READ_CLAUDE_MD, held_back, left_out_note
 from flower_mcp.workbench.files import make_home
 from flower_mcp.workbench.transcripts import lines_backwards
 from flower_mcp.workbench.windows import state_folder
@@ -37,6 +39,12 @@ def build(run: StepRun, opening: Opening) -> Session:
     reader = Reader(Meter.resumed(left_of(run, opening)))
     gate = Gate(reader, run.why_break, run.draft_is_complete, run.tell)
     environment = session_environment(run.spec, run.policy, run=run.run_id, environ=run.setting.environ)
+    spec, workspace = run.spec, run.setting.workspace
+    sources, out = held_back(spec, workspace, run.setting.environ, run.setting.known)
+    if out:
+        run.record.say(left_out_note(out))
+        environment[READ_CLAUDE_MD] = "1"
+        spec = replace(spec, setting_sources=sources)
     keeper = _keeper(run, environment)
     return Session(
         opening.session_id,
@@ -44,9 +52,10 @@ def build(run: StepRun, opening: Opening) -> Session:
         gate=gate,
         keeper=keeper,
         options=lambda stderr: options_for(
-            run.spec,
+            spec,
             opening,
-            workspace=run.setting.workspace,
+            workspace=workspace,
+            add_dirs=(workspace,) if out else (),
             keeper=keeper,
             gate=gate,
             can_use_tool=run.permissions.callback,

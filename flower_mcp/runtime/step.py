@@ -48,6 +48,7 @@ from flower_mcp.runtime.session import Session
 from flower_mcp.runtime.signals import Asked, Signal, Stuck
 from flower_mcp.runtime.starting import Spare, build
 from flower_mcp.workbench.holds import Holds
+from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -89,6 +90,9 @@ class Setting:
     review: bool = False  # hold at every handoff
     keep_lock: Callable[[], bool] = lambda: True  # whether this run still holds the step
     wake: int | None = None  # the how many-th wake this is; None for a step that was not in the lineage
+    known: Known = field(default_factory=Known)
+    is_known: bool = True  # what earlier books say of the step is this machine's
+    unknown: Path | None = None  # a document that is not to be obeyed
 
 
 class StepRun:

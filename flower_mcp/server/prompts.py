@@ -16,7 +16,7 @@ from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
 from flower_mcp.core.books import State
-from flower_mcp.core.errors import FlowerError, Usage
+from flower_mcp.core.errors import FilesError, FlowerError, Usage
 from flower_mcp.core.texts import render, used_text, window_text
 from flower_mcp.server import reading
 from flower_mcp.server.service import Service
@@ -66,7 +66,12 @@ class Prompts:
     def _takeover(self, step: str) -> str:
         name = self._service.steps.existing(step.strip()).step
         document = reading.current(self._service, name)
-        task = self._service.workbench.tasks.read(name)
+        if not self._service.workbench.comes_from_here(document):
+            raise FilesError(
+                f"{document.path} was not written on this machine, so no session is to take over from it.",
+                next="Read it with read_handoff; to go on from it all the same, type: flower trust",
+            )
+        task = self._service.workbench.words(name)
         text = document.text.replace("\0", "")
         return document.handoff.prompt_block(text, path=str(document.path), task=task)
 

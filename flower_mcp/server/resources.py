@@ -82,7 +82,10 @@ class Resources:
     def document(self, step: str) -> str:
         """A step's current document, whole."""
         with _told():
-            return reading.current(self._service, step).text
+            document = reading.current(self._service, step)
+            if self._service.workbench.comes_from_here(document):
+                return document.text
+            return f"{reading.NOT_FROM_HERE.format(path=document.path)}\n\n{document.text}"
 
     def generation(self, step: str, generation: str) -> str:
         """The document of one generation, whole."""

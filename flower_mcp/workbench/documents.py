@@ -82,11 +82,27 @@ class Frozen:
     masked: int = 0
 
 
-class Documents:
-    """The documents in `notes` of the workbench `root`. `lock` gives the step's write lock, and makes the folders."""
+def _nobody(*_told: str) -> None:
+    """Where nobody wants to know."""
 
-    def __init__(self, root: Path, lock: Callable[[str], AbstractContextManager[None]]) -> None:
+
+class Documents:
+    """The documents in `notes` of the workbench `root`. `lock` gives the step's write lock, and makes the folders.
+
+    `froze` is told of each freeze: step, revision. `changed` of each edit: step, the revisions before and after.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        lock: Callable[[str], AbstractContextManager[None]],
+        *,
+        froze: Callable[[str, str], None] = _nobody,
+        changed: Callable[[str, str, str], None] = _nobody,
+    ) -> None:
         self.root = root
+        self._froze = froze
+        self._changed = changed
         self.notes = root / "notes"
         self.archive = self.notes / "archive" / "交接"
         self._lock = lock
@@ -124,6 +140,7 @@ class Documents:
         with self._locked(step):
             path = self.path(step)
             archived = self._put(step, path, data, expected)
+        self._froze(step, revision(data))
         return Frozen(path, revision(data), archived, masked)
 
     def edit(
@@ -159,7 +176,9 @@ class Documents:
                     return _document(step, path, data, written_at)
                 done, _ = swap_if(path, data, before, self._names(step))
                 if done:
-                    return _document(step, path, data, time.time())
+                    break
+        self._changed(step, revision(before), revision(data))
+        return _document(step, path, data, time.time())
 
     def put_away(self, step: str) -> Path | None:
         """Move the step's document to the archive, for a step that begins anew; where it went, None if there was none.

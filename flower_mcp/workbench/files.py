@@ -163,6 +163,14 @@ def _within(home: str, folder: Path) -> bool:
     return resolved == home or resolved.startswith(home + os.sep)
 
 
+def restrict(descriptor: int, most: int = 0o600) -> None:
+    """Take the rights of others off an open file that somebody else may have made; `most` are the rights that stay."""
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    if mode & ~most and hasattr(os, "fchmod"):
+        with suppress(OSError):  # another user's file
+            os.fchmod(descriptor, mode & most)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable. A file system that cannot is no error."""
     with suppress(OSError):

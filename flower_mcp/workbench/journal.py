@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from flower_mcp.workbench.files import SAFE, telling, write_all
+from flower_mcp.workbench.files import SAFE, restrict, telling, write_all
 from flower_mcp.workbench.json_files import dump, masked
 from flower_mcp.workbench.transcripts import lines_backwards
 
@@ -25,6 +25,7 @@ def append(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     with telling(path, "written"):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | SAFE, 0o600)
         try:
+            restrict(descriptor)
             if _torn(descriptor):
                 data = b"\n" + data
             write_all(descriptor, data)  # one write; more only when the system takes less than it was given

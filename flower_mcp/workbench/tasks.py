@@ -18,7 +18,7 @@ from pathlib import Path
 from flower_mcp.core.books import iso
 from flower_mcp.core.decode import decode, encode
 from flower_mcp.workbench import archive
-from flower_mcp.workbench.files import create, inside, make_folder, make_home, read_whole
+from flower_mcp.workbench.files import create, inside, make_folder, make_home, read_whole, revision
 from flower_mcp.workbench.names import file_name
 from flower_mcp.workbench.swap import swap, swap_if
 
@@ -32,10 +32,19 @@ class By(StrEnum):
 
 
 class Tasks:
-    """The task files in `notes` of the workbench `root`. `lock` gives the step's write lock, and makes the folders."""
+    """The task files in `notes` of the workbench `root`. `lock` gives the step's write lock, and makes the folders.
 
-    def __init__(self, root: Path, lock: Callable[[str], AbstractContextManager[None]]) -> None:
+    `wrote` is told the revision of each text that was written here.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        lock: Callable[[str], AbstractContextManager[None]],
+        wrote: Callable[[str], None] = lambda _revision: None,
+    ) -> None:
         self.root = root
+        self._wrote = wrote
         self.notes = root / "notes"
         self.archive = self.notes / "archive" / "任务"
         self._lock = lock
@@ -51,7 +60,8 @@ class Tasks:
             data = _bytes(words)
             if not create(path, data):
                 swap(path, data, archive.names(self.archive, file_name(step)))
-            return path
+        self._wrote(revision(data))
+        return path
 
     def add(self, step: str, words: str, by: By | str, at: str | None = None) -> Path:
         """Add later words under `## <at> · <by>`; `at` is ISO 8601, by default now. Raises FilesError, LockTimeout."""
@@ -66,7 +76,8 @@ class Tasks:
                     break
             if kept is not None:
                 kept.unlink()  # all its bytes are in the new file
-            return path
+        self._wrote(revision(data))
+        return path
 
     def read(self, step: str) -> str | None:
         """All the words, None when there are none. Raises FilesError."""

@@ -7,6 +7,7 @@ is core/policy.py's. It must not know a run or a step. What can hurt: a base URL
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -30,12 +31,16 @@ def default_window(environ: Mapping[str, str] | None = None) -> int:
 
 def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     """The user's state folder for flower: $FLOWER_STATE_DIR, else the system's usual place. It may not exist yet."""
-    given = (os.environ if environ is None else environ).get(STATE_FOLDER)
+    environ = os.environ if environ is None else environ
+    given = environ.get(STATE_FOLDER)
     if given:
         return Path(given)
-    from platformdirs import user_state_path
+    if sys.platform == "win32" or sys.platform == "darwin":
+        from platformdirs import user_state_path
 
-    return user_state_path("flower", appauthor=False)
+        return user_state_path("flower", appauthor=False)
+    state = environ.get("XDG_STATE_HOME", "").strip()  # as platformdirs has it, which `flower hook` cannot wait for
+    return Path(state or "~/.local/state").expanduser() / "flower"
 
 
 def endpoint_of(environ: Mapping[str, str]) -> str:

@@ -16,9 +16,11 @@ from flower_mcp.core.handoff import Handoff
 from flower_mcp.workbench.archive import Version
 from flower_mcp.workbench.documents import Document, Documents, Frozen
 from flower_mcp.workbench.holds import Holds
+from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.locks import RunLock
 from flower_mcp.workbench.tasks import Tasks
+from flower_mcp.workbench.unknown import left
 
 FOLDER = ".flower"
 
@@ -42,8 +44,9 @@ class Workbench:
         self.folder = _folder(self.workspace)
         self.notes = self.folder / "notes"
         self.lives = Live(self.folder / "live", home=self.folder, archive=self.notes / "archive" / "交接", say=say)
-        self.documents = Documents(self.folder, self.write_lock)
-        self.tasks = Tasks(self.folder, self.write_lock)
+        self.known = Known(say=say)
+        self.documents = Documents(self.folder, self.write_lock, froze=self._froze, changed=self._changed)
+        self.tasks = Tasks(self.folder, self.write_lock, self.known.keep)
         self.holds = Holds(self.lives)
 
     def read(self, step: str) -> Document | None:
@@ -65,6 +68,16 @@ class Workbench:
         """
         return self.documents.edit(step, section, text, mode, expected)
 
+    def comes_from_here(self, document: Document) -> bool:
+        """Whether a document was written on this machine, or is trusted: else it is shown, never injected."""
+        return self.known.document(self.workspace, document.step, document.revision)
+
+    def words(self, step: str) -> str | None:
+        """All that the person said to the step; None when nothing was, or when it was not written here."""
+        words = self.tasks.read(step)
+        is_unknown = words is not None and self.tasks.path(step) in self._unknown_files(step)
+        return None if is_unknown else words
+
     def history(self, step: str) -> tuple[Version, ...]:
         """The versions before the current one, oldest first."""
         return self.documents.history(step)
@@ -80,6 +93,19 @@ class Workbench:
     def write_lock(self, step: str) -> AbstractContextManager[None]:
         """A context manager that holds the lock for one freeze or edit. Raises LockTimeout."""
         return self.lives.write_lock(step)
+
+    def _froze(self, step: str, revision: str) -> None:
+        """The text is this machine's, and so is the step, unless files of it lie there that somebody else wrote."""
+        if self._unknown_files(step):
+            self.known.keep(revision)
+        else:
+            self.known.remember(self.workspace, step, revision)
+
+    def _unknown_files(self, step: str) -> tuple[Path, ...]:
+        return left(self.lives, self.tasks, self.workspace, step, self.known)
+
+    def _changed(self, step: str, before: str, after: str) -> None:
+        self.known.follow(self.workspace, step, before, after)
 
 
 def _folder(workspace: Path) -> Path:

@@ -23,6 +23,7 @@ PLACEHOLDERS = {
     "late": {"path", "changes"},
     "rewound": {"requests"},
     "said": {"words"},
+    "unknown": {"path"},
 }
 HEADINGS = [
     "## 现在在做 · Doing now",

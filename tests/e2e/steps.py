@@ -103,6 +103,7 @@ async def run_step(
     limit: float = 60.0,
     step: str | None = None,
     review: bool = False,
+    trust: bool = False,
 ) -> Run:
     """Run a step to its end. `during` is called with each event, and may ask the runtime for things."""
     events: list[Event] = []
@@ -120,6 +121,7 @@ async def run_step(
         workbench=workbench,
         retry=RetryPolicy(base=0.05, cap=0.2),
         review=review,
+        trust=trust,
     ) as runtime:
         with anyio.fail_after(limit):
             result = await runtime.run(agent or spec(), prompt, step=step, fresh=fresh, on_event=take)

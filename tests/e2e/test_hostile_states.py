@@ -128,7 +128,7 @@ async def test_work_that_a_hook_of_the_workspace_stops_is_not_done(
     (workspace / ".claude").mkdir()
     (workspace / ".claude" / "settings.json").write_text(json.dumps({"hooks": {event: [hook]}}))
     model.script = Story([bash("echo a").at(30_000), text("Finished.").at(31_000)], then=text("More.").at(32_000))
-    run = await run_step(workspace)
+    run = await run_step(workspace, trust=True)
     assert not run.result.ok
     assert "hook" in (run.result.error or "")
 
@@ -220,7 +220,7 @@ async def test_the_workspaces_settings_do_not_turn_compaction_on(model: Scripted
     (workspace / ".claude" / "settings.json").write_text(json.dumps(settings))
     work = [bash(f"echo {n}").at(context) for n, context in enumerate((30_000, 50_000, 70_000, 100_000, 155_000))]
     model.script = each_session(handing_over(*work), successor())
-    run = await run_step(workspace)
+    run = await run_step(workspace, trust=True)
     assert run.result.ok, run.result.error
     assert not any("Do NOT call any tools" in request.last_text() for request in model.requests)
     assert [generation.written_by for generation in run.result.generations] == ["session", None]
@@ -231,7 +231,7 @@ async def test_the_workspaces_settings_do_not_choose_the_endpoint(model: Scripte
     settings = {"env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}}
     (workspace / ".claude" / "settings.json").write_text(json.dumps(settings))
     model.script = Story([text("Finished.").at(30_000)])
-    run = await run_step(workspace)
+    run = await run_step(workspace, trust=True)
     assert run.result.ok, run.result.error
 
 

@@ -24,6 +24,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if is_scrubbed(name):
             monkeypatch.delenv(name)
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("FLOWER_STATE_DIR", str(tmp_path / "state"))
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flower_mcp import Handoff, Workbench
+from flower_mcp.core.books import LiveStep, State, StepResult
 from flower_mcp.workbench.files import inside
 from flower_mcp.workbench.names import LONGEST, file_name, timestamp, timestamp_seconds
 
@@ -22,6 +24,8 @@ AWKWARD = (
         "a/../../b",
         "%2e%2e%2f",
         "x\u0000y",
+        "x\ny",
+        "a/b/../c",
         "~",
         "-rf",
         "",
@@ -33,6 +37,8 @@ AWKWARD = (
         "CON",
         "con",
         "nul.txt",
+        "LPT1",
+        "step..",
         "NUL",
         "lpt1",
         "COM1.json",
@@ -116,14 +122,33 @@ def test_any_text_gives_a_name_that_is_the_same_each_time_and_lies_inside(name: 
     assert inside(folder, made).parent == folder
 
 
-def test_ten_thousand_random_names_lie_in_ten_thousand_files() -> None:
+def test_a_hundred_thousand_random_names_lie_in_as_many_files_inside_whatever_the_file_system_ignores() -> None:
     chance = random.Random(20)
-    letters = "abcABC/\\.:-_ 中文éÉ🚀\0\n~%\u202e"
-    steps = {"".join(chance.choices(letters, k=chance.randint(4, 40))) for _ in range(10_000)}
+    alphabets = ("abcABC/\\.:-_ 中文éÉ🚀\0\n~%\u202e", "".join(map(chr, range(0x2500))), "設计İıſßΣςσ-0f.٣")
+    steps = {"".join(chance.choices(alphabets[number % 3], k=chance.randint(5, 30))) for number in range(100_000)}
+    made = {file_name(step) for step in steps}
 
-    files = {unicodedata.normalize("NFD", file_name(step)).casefold() for step in steps}
+    assert len({unicodedata.normalize("NFD", name).casefold() for name in made}) == len(steps) > 99_900
+    assert not set("".join(made)) & set('/\\:*?"<>|\0')
+    assert not made & {"", ".", ".."}
+    assert max(len(name.encode()) for name in made) <= LONGEST
 
-    assert len(files) == len(steps)
+
+def test_each_file_leads_back_to_its_step_and_lies_in_notes(tmp_path: Path) -> None:
+    workbench = Workbench(tmp_path)
+    for step in AWKWARD:
+        path = workbench.freeze(step, Handoff(doing=f"The step {step!r}.", next="Go on.")).path
+        assert path.parent == workbench.notes
+        workbench.lives.write(LiveStep(step, State.DONE, StepResult("a-run", step)))
+
+    back = {step.encode("utf-8", "replace") for step in workbench.lives.steps()}
+
+    assert back == {step.encode("utf-8", "replace") for step in AWKWARD}
+    for step in AWKWARD:
+        document = workbench.read(step)
+        assert document is not None
+        assert document.handoff.doing == f"The step {step!r}."
+    assert {path.name for path in tmp_path.iterdir()} <= {".flower", "state"}
 
 
 def test_a_timestamp_sorts_and_reads_back() -> None:
