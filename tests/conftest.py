@@ -1,10 +1,29 @@
-"""What every test needs: a user's state folder of its own, so that nothing is known from one test to the next."""
+"""What holds for every test: a user's state folder of its own, and signals as a program finds them at a terminal.
+
+Nothing is known from one test to the next. What can hurt: `nohup` and a shell's `&` have signals ignored, and a process
+that is started here would inherit that; a handler is not inherited, so an ignored signal gets one that does nothing.
+"""
 
 from __future__ import annotations
 
+import signal
+import threading
 from pathlib import Path
+from types import FrameType
 
 import pytest
+
+ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+
+
+def _go_on(_number: int, _frame: FrameType | None) -> None:
+    """What is ignored in this process stays without effect in it."""
+
+
+if threading.current_thread() is threading.main_thread():
+    for each in ENDING:
+        if signal.getsignal(each) is signal.SIG_IGN:
+            signal.signal(each, _go_on)
 
 
 @pytest.fixture(autouse=True)

@@ -153,10 +153,19 @@ async def test_a_stream_dropped_in_text_is_retried_and_then_asked_for_whole(
 
 
 async def test_a_stream_dropped_after_a_tool_call_has_run_the_tool(model: ScriptedModel, workspace: Path) -> None:
-    model.script = Story([tool("Bash", command="echo ran >> proof.txt").but(drop_after=4), text("Done.")])
-    async with claude(workspace, env=ONE_RETRY) as client:
+    """The call comes whole, its message does not: the connection is cut once the tool has run."""
+    proof = workspace / "proof.txt"
+    model.script = Story([tool("Bash", command="echo ran >> proof.txt").but(end_delay=60), text("Done.")])
+
+    async def drop() -> None:
+        await wait_until_async(proof.exists, 30)
+        model.refuse()
+        model.accept()
+
+    async with claude(workspace, env=ONE_RETRY) as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(drop)
         seen = await turn(client, "Go.")
-    assert (workspace / "proof.txt").read_text() == "ran\n"
+    assert proof.read_text() == "ran\n"
     errors = [each.error for each in seen.messages if isinstance(each, AssistantMessage) and each.error]
     assert errors == ["server_error"]
     assert seen.result.result == "Done."
