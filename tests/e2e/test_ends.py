@@ -111,14 +111,14 @@ async def test_a_fresh_session_over_the_line_with_its_first_message_ends_the_ste
     assert len([request for request in model.requests if not request.agent]) == 1
 
 
-async def test_eight_handoffs_and_the_ninth_document_waits(model: ScriptedModel, workspace: Path) -> None:
+async def test_after_the_last_handoff_of_a_run_the_next_document_waits(model: ScriptedModel, workspace: Path) -> None:
     def burning() -> Story:
         return handing_over(bash("echo").at(40_000), bash("echo").at(155_000))
 
-    model.script = each_session(*[burning() for _ in range(9)], finish())
-    run = await run_step(workspace, limit=110)
+    model.script = each_session(*[burning() for _ in range(3)], finish())
+    run = await run_step(workspace, handoff=policy(max_generations=2))
     assert run.result.state == "stopped"
-    assert len(run.result.generations) == 9
+    assert len(run.result.generations) == 3
     assert "阈值很可能低于这个角色的启动地板" in (run.result.error or "")
     assert run.result.generations[-1].frozen
     assert run.result.generations[-1].launched is None
@@ -126,7 +126,7 @@ async def test_eight_handoffs_and_the_ninth_document_waits(model: ScriptedModel,
     again = await run_step(workspace, "")
     assert again.result.ok, again.result.error
     assert again.result.resumed
-    assert again.result.generations[0].n == 10
+    assert again.result.generations[0].n == 4
     assert "You are taking over" in model.requests[-2].all_text()
 
 

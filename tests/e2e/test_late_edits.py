@@ -138,25 +138,25 @@ async def test_when_the_session_has_ended_the_books_say_that_nobody_was_told(
     assert EDITED in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("how", ["Edit", "Write", "Bash"])
-async def test_a_sessions_own_change_is_not_a_persons(model: ScriptedModel, workspace: Path, how: str) -> None:
+async def test_a_sessions_own_changes_are_not_a_persons(model: ScriptedModel, workspace: Path) -> None:
     path = document_path(workspace)
-    own = {
-        "Edit": tool("Edit", file_path=str(path), old_string=NEXT, new_string="port test_own next"),
-        "Write": tool(
-            "Write", file_path=str(path), content="# 交接\n\n## Doing\n\nOwn.\n\n## Next\n\nport test_own next\n"
-        ),
-        "Bash": bash(f"sed -i 's/{NEXT}/port test_own next/' .flower/notes/*.md"),
-    }[how]
-    handing(model, tool("Read", file_path=str(path)).at(30_000), own.at(30_001), bash("echo on").at(30_002))
+    read = tool("Read", file_path=str(path))
+    edit = tool("Edit", file_path=str(path), old_string=NEXT, new_string="port test_edited next")
+    written = "# 交接\n\n## Doing\n\nOwn.\n\n## Next\n\nport test_written next\n"
+    write = tool("Write", file_path=str(path), content=written)
+    sed = bash("sed -i 's/test_written/test_own/' .flower/notes/*.md")
+    handing(model, *[each.at(30_000 + n) for n, each in enumerate([read, edit, read, write, sed, bash("echo on")])])
     run = await run_step(workspace)
     assert run.result.ok, run.result.error
-    assert "test_own" in path.read_text(encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == written.replace("test_written", "test_own")
     again = await run_step(workspace, "One more thing.")
     assert again.result.session_id == run.result.session_id
-    assert LATE not in last_of(model, run.result.session_id).all_text()
+    requests = [request for request in model.requests if request.session == run.result.session_id]
+    assert "test_edited" in requests[-1].all_text()
+    assert [LATE in request.all_text() for request in requests] == [False] * len(requests)
     assert lates(run) == lates(again) == []
-    assert any(NEXT in each.read_text(encoding="utf-8") for each in archived(workspace))
+    kept = [each.read_text(encoding="utf-8") for each in archived(workspace)]
+    assert any(NEXT in each for each in kept)
 
 
 async def test_a_persons_save_beside_the_sessions_own_edit_is_told_all_the_same(
