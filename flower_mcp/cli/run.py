@@ -124,12 +124,19 @@ def run_command(
 
 def load_runtime() -> type[Runtime]:
     """The runtime's class. Raises RunPartMissing when the install has no supervisor."""
+    import gc
+
+    enabled = gc.isenabled()
+    gc.disable()  # the SDK and mcp make a million lasting objects; looking through them again and again takes a tenth
     try:
         from flower_mcp.runtime.runtime import Runtime
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] == "claude_agent_sdk":
             raise RunPartMissing("claude-agent-sdk") from error
         raise
+    finally:
+        if enabled:
+            gc.enable()
     return Runtime
 
 
