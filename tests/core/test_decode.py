@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from flower_mcp.core.decode import decode, encode
 from flower_mcp.core.markdown import edit_section, from_markdown
+from tests.examples import examples
 
 DOCUMENT = "## 现在在做\r\n\r\n搬家\r\n\r\n## 下一步\n\n打包\r\n\r\n## 现场\r\n\r\n见 `a\\b`\r\n"
 
@@ -68,7 +69,7 @@ def test_the_line_end_is_the_one_most_used(text: str, newline: str) -> None:
     assert decode(text.encode()).newline == newline
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=examples(150, 2_000), deadline=None, database=None)
 @given(st.one_of(st.binary(), st.text().map(str.encode), st.text().map(lambda text: text.encode("utf-16"))))
 def test_any_bytes_are_read_and_come_back_unless_marked(data: bytes) -> None:
     decoded = decode(data)

@@ -15,11 +15,12 @@ from flower_mcp.core.errors import Usage
 from flower_mcp.core.handoff import FIELDS, Handoff
 from flower_mcp.core.markdown import canonical, from_markdown, missing_sections, to_markdown
 from flower_mcp.core.plain import canonical_text
+from tests.examples import examples
 
 from .nasty import handoffs, texts
 
 CASES = sorted((Path(__file__).parent.parent / "data" / "documents").glob("*.md"))
-thorough = settings(max_examples=400, deadline=None, database=None)
+thorough = settings(max_examples=examples(150, 2_000), deadline=None, database=None)
 
 MINE = "# My notes\n\n<!-- keep -->\n## Doing\n\nold  \n\n---\n\n## Else\n\nq\n\n## Next\n\n- a\n\n## Next\n\n- b\n"
 

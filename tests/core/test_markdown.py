@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from flower_mcp.core.decode import decode
 from flower_mcp.core.handoff import FIELDS, Extra, Handoff
 from flower_mcp.core.markdown import canonical, from_markdown, missing_sections, sections_of, to_markdown
+from tests.examples import examples
 
 from .nasty import handoffs, texts
 
 CASES = sorted((Path(__file__).parent.parent / "data" / "documents").glob("*.json"))
-thorough = settings(max_examples=400, deadline=None, database=None)
+thorough = settings(max_examples=examples(150, 2_000), deadline=None, database=None)
 
 
 def compared(text: str) -> str:

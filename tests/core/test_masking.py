@@ -239,13 +239,13 @@ def test_ordinary_text_comes_back_whole_when_nothing_was_masked(text: str) -> No
 )  # fmt: skip
 def test_time_does_not_explode_on_a_megabyte_of_anything(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
-    start = time.perf_counter()
+    start = time.process_time()
     mask(text)
-    assert time.perf_counter() - start < 5  # at most 0.4 s when alone; super-linear patterns take many minutes
+    assert time.process_time() - start < 5  # at most 0.4 s when alone; super-linear patterns take many minutes
 
 
 def test_one_long_private_key_or_value_takes_no_longer() -> None:
     for text in (f"{DASHES}BEGIN PRIVATE KEY{DASHES}" + "A1" * 500_000, "password=" + "a-" * 500_000):
-        start = time.perf_counter()
+        start = time.process_time()
         mask(text)
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5

@@ -24,6 +24,7 @@ from flower_mcp.runtime.edits import newest
 from flower_mcp.runtime.window import EditWindow
 from tests.e2e.editing import close, freeze, idle_run
 from tests.e2e.steps import archived, document_path
+from tests.examples import examples
 
 WORDS = st.text(alphabet="abcé交\n#-`", min_size=1, max_size=12).filter(str.strip)
 FIELD = st.sampled_from(["doing", "decided", "next", "scene"])
@@ -209,6 +210,6 @@ class Editing(RuleBasedStateMachine):
 
 
 Editing.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(40, 500), stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestNobodysTextIsLost = Editing.TestCase

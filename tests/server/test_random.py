@@ -1,4 +1,4 @@
-"""A thousand random bodies of each tool bring a result or a tool error, and nothing leaves the workbench."""
+"""Random bodies of each tool bring a result or a tool error, and nothing leaves the workbench."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mcp import Client
 
 from flower_mcp import Workbench
 from flower_mcp.server.app import build
+from tests.examples import examples
 from tests.server.helpers import HANDOFF, TOOLS
 
 NAMES = {
@@ -21,7 +22,7 @@ NAMES = {
     "read_handoff": ["step", "generation", "offset"],
     "edit_section": ["section", "text", "mode", "step", "expected_revision"],
 }
-BODIES = 1_000
+BODIES = examples(300, 10_000)
 BATCH = 50  # bodies for one client: connecting is what takes the time
 
 texts = st.one_of(
