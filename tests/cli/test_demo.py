@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from flower_mcp import Workbench
 from flower_mcp.demo.model import ScriptedModel
+from flower_mcp.demo.person import LINE
 from tests.cli.processes import flower
 
 pytestmark = pytest.mark.e2e
@@ -36,7 +38,9 @@ def test_the_demo_tells_its_story_and_removes_its_folder(
     assert not list((tmp_path / "environment" / "claude").iterdir())
 
 
-def test_with_json_the_last_line_names_what_is_left(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_with_json_the_last_line_names_what_is_left_where_the_persons_edit_has_arrived(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
     folder = tmp_path / "kept"
 
     done = flower("demo", "--json", "--keep", str(folder), cwd=tmp_path, environment=environment)
@@ -48,7 +52,17 @@ def test_with_json_the_last_line_names_what_is_left(tmp_path: Path, environment:
     assert (last["kind"], last["ok"], last["generations"], len(last["retired"])) == ("result", True, 3, 2)
     assert all(Path(last[name]).is_absolute() for name in ("document", "manifest", "workspace"))
     assert Path(last["document"]).exists()
-    assert json.loads(Path(last["manifest"]).read_text())[0]["retired"] == last["retired"]
+    (row,) = json.loads(Path(last["manifest"]).read_text())
+    assert row["retired"] == last["retired"]
+    assert (row["ok"], row["error"], row["errors"], row["attempts"]) == (True, None, [], 1)
+    assert [each["sections_edited"] for each in row["generations"][:2]] == [["next"], []]
+    said = [line["text"] for line in done.lines if line["kind"] == "text"]
+    assert sum("A person edited the document while it waited" in text for text in said) == 1
+    assert [line["sections"] for line in done.lines if line.get("phase") == "seen"] == [["next"]]
+    tools = [line["text"] for line in done.lines if line["kind"] == "tool"]
+    assert any("data/plants.csv && git commit" in text for text in tools)
+    archived = Workbench(last["workspace"]).history(last["step"])
+    assert any(LINE in version.data().decode() for version in archived)
 
 
 def test_a_folder_with_a_demo_in_it_is_left_alone(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -53,12 +53,19 @@ async def tell(
 
 @pytest.mark.e2e
 @pytest.mark.anyio
-async def test_the_story_ends_well_after_three_sessions_and_two_handoffs(
+async def test_the_story_ends_well_after_three_sessions_and_two_handoffs_whatever_a_person_adds(
     tmp_path: Path, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = prepare(tmp_path / ODD, model.url)
     events: list[Event] = []
-    result = await tell(world, model, monkeypatch, events.append)
+
+    def remark(event: Event) -> None:
+        events.append(event)
+        if event.kind == "edit" and event.payload.get("phase") == "open":
+            with Path(str(event.payload["path"])).open("a", encoding="utf-8") as file:
+                file.write("\nThe roses are my favourites.\n")
+
+    result = await tell(world, model, monkeypatch, remark)
     assert (result.ok, result.error, result.errors, result.attempts) == (True, None, (), 1)
     assert verify(world) == []
     phases = [event.payload["phase"] for event in events if event.kind == "handoff"]
@@ -66,11 +73,13 @@ async def test_the_story_ends_well_after_three_sessions_and_two_handoffs(
     assert [each.n for each in result.generations] == [1, 2, 3]
     assert len({each.session_id for each in result.generations}) == 3
 
+    firsts = first_requests(model)
+    assert ["favourites" in first.last_text() for first in firsts] == [False, True, True]
     workbench = Workbench(world.workspace)
     current = workbench.read(world.step)
     assert current is not None
-    documents = [workbench.history(world.step)[0].data().decode(), current.text]
-    firsts = first_requests(model)
+    edited = next(version for version in workbench.history(world.step) if b"favourites" in version.data())
+    documents = [edited.data().decode(), current.text]
     assert [text.rstrip() in first.last_text() for text, first in zip(documents, firsts[1:], strict=True)] == [True] * 2
     assert [Handoff.from_markdown(text).deadends for text in documents] == [
         Handoff.from_markdown(text).deadends for text in (FIRST, SECOND)
@@ -97,23 +106,6 @@ async def test_a_document_without_the_dead_end_makes_the_demo_fail(
     assert DEAD_END in str(result.error)
     assert verify(world) != []
     assert "1 of 6 checks pass" in check(world)
-
-
-@pytest.mark.e2e
-@pytest.mark.anyio
-async def test_a_remark_that_a_person_adds_to_the_document_does_no_harm(
-    tmp_path: Path, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = prepare(tmp_path / ODD, model.url)
-
-    def remark(event: Event) -> None:
-        if event.kind == "edit" and event.payload.get("phase") == "open":
-            with Path(str(event.payload["path"])).open("a", encoding="utf-8") as file:
-                file.write("\nThe roses are my favourites.\n")
-
-    result = await tell(world, model, monkeypatch, remark)
-    assert (result.ok, verify(world)) == (True, [])
-    assert ["favourites" in first.last_text() for first in first_requests(model)] == [False, True, True]
 
 
 def first_requests(model: ScriptedModel) -> list[Request]:
