@@ -65,7 +65,7 @@ def value(shown: str) -> dict[str, Any]:
     return found
 
 
-def test_a_conversation_calls_all_four_tools_and_is_shown_their_answers(
+def test_a_conversation_knows_and_calls_all_four_tools_and_is_shown_their_answers(
     workspace: Path, configured: dict[str, str], model: ScriptedModel
 ) -> None:
     seen: dict[str, str] = {}
@@ -92,6 +92,8 @@ def test_a_conversation_calls_all_four_tools_and_is_shown_their_answers(
         ]
     )
     claude(workspace, configured, "-p", "Hand it over.", "--model", MODEL, "--allowedTools", "mcp__flower")
+    check_what_the_model_is_told(model.requests[0], model.requests[-1])
+
     document = Workbench(workspace).read("work")
     assert document is not None
     assert document.handoff.decided == "Fixtures."
@@ -109,13 +111,8 @@ def test_a_conversation_calls_all_four_tools_and_is_shown_their_answers(
     assert "`next` (下一步 · Next) says nothing" in seen["error"]
 
 
-def test_the_model_is_told_names_instructions_and_descriptions(
-    workspace: Path, configured: dict[str, str], model: ScriptedModel
-) -> None:
-    query = "select:" + ",".join(PREFIX + each for each in TOOLS)
-    model.script = Story([tool("ToolSearch", query=query, max_results=10).at(20_000), text("Done.").at(21_000)])
-    claude(workspace, configured, "-p", "Look at your tools.", "--model", MODEL)
-    first, last = model.requests[0], model.requests[-1]
+def check_what_the_model_is_told(first: Request, last: Request) -> None:
+    """Names and instructions from the first request on; descriptions and schemas once they were asked for."""
     told = first.system + first.all_text()
     assert "a fresh session goes on from exactly that document" in told
     assert all(PREFIX + each in told for each in TOOLS)
