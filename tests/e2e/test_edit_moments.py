@@ -27,8 +27,8 @@ DECIDED = "since the old setUp hides state"
 RUNS = [
     [("writing", 0.0), ("done", 0.0), ("closed", 0.0), ("writing", 0.9), ("launched", 0.0), ("done", 0.2)],
     [("writing", 1.8), ("done", 0.45), ("closed", 0.05), ("writing", 1.95), ("launched", 0.4), ("done", 0.5)],
-    [("writing", 2.0), ("done", 0.6), ("writing", 2.05), ("closed", 0.15), ("launched", 1.0), ("closed", 0.3)]
-    + [("launched", 1.9)],
+    [("writing", 2.0), ("done", 0.6), ("closed", 0.15), ("writing", 2.05), ("launched", 1.0), ("closed", 0.3)],
+    [("launched", 1.9)],
 ]
 
 
@@ -79,7 +79,7 @@ def stories(moments: list[Moment]) -> Iterator[Story]:
     yield Story([*work, text("Done.").at(31_000)])
 
 
-@pytest.mark.parametrize("run_of", RUNS, ids=["first", "second", "third"])
+@pytest.mark.parametrize("run_of", RUNS, ids=["first", "second", "third", "last"])
 async def test_a_save_at_any_moment_is_accounted_for_exactly_once(
     model: ScriptedModel, workspace: Path, person: Person, run_of: list[tuple[str, float]]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from flower_mcp.demo.model import (
     text,
     tool,
 )
+from tests.e2e.editing import opening_of
 from tests.e2e.steps import (
     DOCUMENT,
     archived,
@@ -133,12 +135,9 @@ async def test_work_that_a_hook_of_the_workspace_stops_is_not_done(
     assert "hook" in (run.result.error or "")
 
 
-@pytest.mark.parametrize("raw", ["[1, 2]", '"words"', "7"])
-async def test_a_tool_input_that_is_no_object_does_not_end_the_step(
-    model: ScriptedModel, workspace: Path, raw: str
-) -> None:
-    odd = Reply(blocks=(ToolUse("Bash", {}, raw=raw),)).at(30_000)
-    model.script = Story([odd, bash("echo a").at(31_000), text("Finished.").at(32_000)])
+async def test_a_tool_input_that_is_no_object_does_not_end_the_step(model: ScriptedModel, workspace: Path) -> None:
+    odd = [Reply(blocks=(ToolUse("Bash", {}, raw=raw),)).at(30_000) for raw in ("[1, 2]", '"words"', "7")]
+    model.script = Story([*odd, bash("echo a").at(31_000), text("Finished.").at(32_000)])
     run = await run_step(workspace)
     assert run.result.ok, run.result.error
     assert run.result.text == "Finished."
@@ -248,31 +247,44 @@ async def test_a_listener_that_raises_each_time_stops_nothing(model: ScriptedMod
     assert any("on_event raised ValueError" in error for error in run.result.errors)
 
 
-@pytest.mark.parametrize("fault", ["emptied", "deleted", "a folder", "a link", "noise"])
 async def test_a_document_spoilt_in_the_edit_window_is_replaced_by_the_frozen_one(
-    model: ScriptedModel, workspace: Path, fault: str
+    model: ScriptedModel, workspace: Path
 ) -> None:
+    """One fault at each handoff of a run."""
     path = document_path(workspace)
+    faults: dict[str, Callable[[], object]] = {
+        "emptied": lambda: path.write_text(""),
+        "deleted": lambda: None,
+        "a folder": path.mkdir,
+        "a link": lambda: path.symlink_to(workspace / "README.md"),
+        "noise": lambda: path.write_bytes(bytes(range(256)) * 40),
+    }
+    due = list(faults.values())
+    there: list[bool] = []
 
     def spoil(_runtime: Runtime, event: Event) -> None:
-        if event.kind != "edit" or event.payload.get("phase") != "open":
-            return
-        path.unlink()
-        if fault == "emptied":
-            path.write_text("")
-        elif fault == "a folder":
-            path.mkdir()
-        elif fault == "a link":
-            path.symlink_to(workspace / "README.md")
-        elif fault == "noise":
-            path.write_bytes(bytes(range(256)) * 40)
+        phase = event.payload.get("phase")
+        if (event.kind, phase) == ("edit", "open"):
+            path.unlink()
+            due.pop(0)()
+        elif phase == "launched":
+            there.append(bool(archived(workspace)) or path.exists())
+            if path.is_symlink():
+                path.unlink()
+            elif path.is_dir():
+                path.rmdir()  # as the person would, for the next document
 
-    model.script = two_sessions()
+    work = [bash("echo a").at(40_000), bash("echo b").at(155_000)]
+    model.script = each_session(*[handing_over(*work) for _ in faults], successor())
     run = await run_step(workspace, handoff=policy(edit_window=0.6, edit_limit=2), during=spoil)
     assert run.result.ok, run.result.error
-    assert "port test_resume next" in model.requests[-1].all_text()
-    assert run.result.errors
-    assert archived(workspace) or path.exists() or fault == "deleted"
+    assert due == []
+    sessions = [generation.session_id for generation in run.result.generations]
+    assert len(sessions) == len(faults) + 1
+    for fault, session, is_there in zip(faults, sessions[1:], there, strict=True):
+        assert "port test_resume next" in opening_of(model, session).all_text(), fault
+        assert is_there or fault == "deleted", fault
+    assert len(run.result.errors) >= len(faults), run.result.errors
 
 
 @pytest.mark.parametrize("phase", ["done", "open", "closed", "retired"])
