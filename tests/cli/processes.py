@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 FLOWER = [sys.executable, "-m", "flower_mcp.cli.main"]
-LIMIT = 60.0
+LIMIT = 120.0
 # Takes the terminal on stdin as its own, then becomes the program: a Ctrl-C typed there is a signal for it.
 AT_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
@@ -111,7 +111,7 @@ class Terminal:
         os.dup2(null, self._descriptor)
         os.close(null)
 
-    def wait_for(self, text: str, times: int = 1, limit: float = 30.0) -> None:
+    def wait_for(self, text: str, times: int = 1, limit: float = 60.0) -> None:
         """Read until `text` was shown so often. Raises TimeoutError with what was shown."""
         end = time.monotonic() + limit
         while self.shown.count(text) < times:

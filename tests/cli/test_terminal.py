@@ -86,7 +86,7 @@ def test_ctrl_c_lets_the_batch_end_and_keeps_the_books(
     model.script = Story([bash("touch begun; sleep 2; touch ended"), text("Not reached.")])
 
     with flower_at_terminal(*BYPASS, TASK, cwd=workspace, environment=environment) as terminal:
-        wait_until((workspace / "begun").exists, 30)
+        wait_until((workspace / "begun").exists, 60)
         terminal.type("\x03")
         terminal.wait_for("q or Ctrl-C again stops")
         terminal.type("\x03")

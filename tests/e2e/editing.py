@@ -97,13 +97,13 @@ class Person:
     def close(self) -> None:
         """Wait until all is done."""
         for thread in self.threads:
-            thread.join(30)
+            thread.join(60)
             assert not thread.is_alive()
         if self.errors:
             raise self.errors[0]
 
 
-def wait(predicate: Callable[[], object], limit: float = 20.0) -> Callable[[], None]:
+def wait(predicate: Callable[[], object], limit: float = 60.0) -> Callable[[], None]:
     """An act: look until it holds."""
 
     def act() -> None:
@@ -161,7 +161,7 @@ def phases(run: Run) -> list[str]:
 def elsewhere(workspace: Path, words: str) -> None:
     """Say something from another process."""
     code = f"from flower_mcp import Workbench; holds = Workbench({str(workspace)!r}).holds; {words}"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def without_next(path: Path) -> None:

@@ -101,7 +101,7 @@ class Turn:
         return last
 
 
-async def turn(client: ClaudeSDKClient, prompt: str, limit: float = 30.0) -> Turn:
+async def turn(client: ClaudeSDKClient, prompt: str, limit: float = 60.0) -> Turn:
     """Send a prompt and read to its result. Raises TimeoutError after `limit` seconds."""
     with anyio.fail_after(limit):
         await client.query(prompt)
@@ -163,7 +163,7 @@ def _parent(pid: int) -> int:
 # Waiting
 
 
-def wait_until(predicate: Callable[[], object], timeout: float = 10.0, what: str = "") -> None:
+def wait_until(predicate: Callable[[], object], timeout: float = 30.0, what: str = "") -> None:
     """Look until `predicate` holds. Blocks. Raises TimeoutError, naming `what`, after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not predicate():
@@ -172,7 +172,7 @@ def wait_until(predicate: Callable[[], object], timeout: float = 10.0, what: str
         time.sleep(POLL)
 
 
-async def wait_until_async(predicate: Callable[[], object], timeout: float = 10.0, what: str = "") -> None:
+async def wait_until_async(predicate: Callable[[], object], timeout: float = 30.0, what: str = "") -> None:
     """The same for a caller in an event loop."""
     deadline = time.monotonic() + timeout
     while not predicate():

@@ -100,7 +100,7 @@ async def run_step(
     fresh: bool = False,
     workbench: bool = True,
     during: Callable[[Runtime, Event], object] | None = None,
-    limit: float = 60.0,
+    limit: float = 120.0,
     step: str | None = None,
     review: bool = False,
     trust: bool = False,

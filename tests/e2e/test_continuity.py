@@ -50,7 +50,7 @@ def supervisor(workspace: Path, prompt: str, environment: dict[str, str]) -> Ite
         yield process
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
         if process.stdout:
             process.stdout.close()
 
@@ -77,7 +77,7 @@ async def test_a_second_process_goes_on_with_the_successor(
     last = Story([bash("echo goes on").at(30_000), text("First part done.").at(31_000), text("More done.").at(32_000)])
     model.script = each_session(handing_over(bash("echo").at(40_000), bash("echo").at(155_000)), last)
     with supervisor(workspace, "The task.", environment) as process:
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
     before = manifest(workspace)[0]
     run = await run_step(workspace, "One more thing.")
     assert run.result.ok, run.result.error
@@ -125,7 +125,7 @@ async def test_nothing_is_left_after_a_kill_and_the_next_run_goes_on(
     script: list[Reply] = [endless, text("Done after all.").at(31_000)]
     model.script = Story(script)
     with supervisor(workspace, "The task.", environment) as process:
-        wait_until(lambda: (workspace / "shell.pid").exists() and (workspace / "shell.pid").read_text().strip(), 30)
+        wait_until(lambda: (workspace / "shell.pid").exists() and (workspace / "shell.pid").read_text().strip(), 60)
         run = run_of(workspace)
         claude = claude_pids(run)
         assert len(claude) == 1
@@ -134,8 +134,8 @@ async def test_nothing_is_left_after_a_kill_and_the_next_run_goes_on(
         if victim != "supervisor":
             os.kill(claude[0], signal.SIGKILL)
         if victim == "claude":
-            assert process.wait(60) == 0  # the supervisor resumes by itself
-        wait_until(lambda: not marked(f"FLOWER_RUN={run}"), 6, "something is left running")
+            assert process.wait(120) == 0  # the supervisor resumes by itself
+        wait_until(lambda: not marked(f"FLOWER_RUN={run}"), 30, "something is left running")
     if victim == "claude":
         row = manifest(workspace)[0]
         assert (row["ok"], row["attempts"]) == (True, 2)
@@ -155,8 +155,8 @@ async def test_killed_before_the_first_message_the_same_id_starts_again(
     model.script = text("Done.").at(30_000)
     # The process never gets further than its start: the CLI is replaced by one that only waits.
     with supervisor(workspace, "The task.", {**environment, "FLOWER_TEST_STOP_AT": "connect"}) as process:
-        wait_until((workspace / ".flower" / "live" / "work.json").exists, 30)
-        wait_until(lambda: live(workspace)["row"]["session_id"], 30)
+        wait_until((workspace / ".flower" / "live" / "work.json").exists, 60)
+        wait_until(lambda: live(workspace)["row"]["session_id"], 60)
         os.kill(process.pid, signal.SIGKILL)
         drawn = live(workspace)["row"]["session_id"]
     run = await run_step(workspace, "The task.")
@@ -172,8 +172,8 @@ async def test_killed_between_freeze_and_launch_the_document_is_launched(
         handing_over(bash("echo").at(40_000), bash("echo").at(155_000)), text("Done.").at(30_000)
     )
     with supervisor(workspace, "The task.", {**environment, "FLOWER_TEST_EDIT_WINDOW": "60"}) as process:
-        wait_until(lambda: document_path(workspace).exists(), 30)
-        wait_until(lambda: live(workspace)["state"] == "editing", 30)
+        wait_until(lambda: document_path(workspace).exists(), 60)
+        wait_until(lambda: live(workspace)["state"] == "editing", 60)
         os.kill(process.pid, signal.SIGKILL)
     path = document_path(workspace)
     path.write_text(path.read_text().replace("test_resume next", "test_resume LATER"))

@@ -135,7 +135,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def until(condition: Callable[[], bool], limit: float = 10.0) -> None:
+def until(condition: Callable[[], bool], limit: float = 30.0) -> None:
     end = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
@@ -144,7 +144,7 @@ def until(condition: Callable[[], bool], limit: float = 10.0) -> None:
 
 def close(process: subprocess.Popen[bytes]) -> int:
     """As the SDK does it first: the end of stdin. The exit code."""
-    process.communicate(timeout=10)
+    process.communicate(timeout=30)
     return process.returncode
 
 
@@ -158,7 +158,7 @@ def test_the_exit_code_is_the_clis(stage: Stage, does: str, code: int) -> None:
 
 def test_a_cli_that_cannot_run_is_named_and_gives_127(stage: Stage) -> None:
     process = stage.open(stage.keep(stage.place / "no such cli"))
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=30)
     assert process.returncode == 127
     assert b"no such cli" in errors
 
@@ -167,7 +167,7 @@ def test_a_keeper_without_its_files_says_so(stage: Stage) -> None:
     kept = stage.keep()
     (kept.folder / "settings").unlink()
     process = stage.open(kept)
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=30)
     assert process.returncode == 2
     assert b"FLOWER_KEEPER_FOLDER" in errors
 
@@ -191,7 +191,7 @@ def test_odd_paths_and_odd_arguments_arrive_as_they_are(tmp_path: Path, monkeypa
     cli.chmod(0o700)
     value = "two\nlines = 'quoted'"
     output, errors = stage.open(stage.keep(cli, ours={"VALUE": value}), "a b", "", "$x'\"", "--é").communicate(
-        timeout=10
+        timeout=30
     )
     assert errors == b""
     assert output.decode() == f"a b||$x'\"|--é|{value}|"
@@ -201,14 +201,14 @@ def test_the_cli_gets_the_listed_variables_and_ours_and_nothing_of_the_keepers(s
     ours = {"FLOWER_STEP": "work", "DISABLE_AUTO_COMPACT": "1", "FLOWER_RUN": "not this"}
     inherited = {"CLAUDE_CONFIG_DIR": "/here", "CLAUDE_PID": "1", "FLOWER_KEEPER_X": "1", "DISABLE_TELEMETRY": "1"}
     process = stage.open(stage.keep(ours=ours), "-c", "import os; print(dict(os.environ))", environment=inherited)
-    variables = ast.literal_eval(process.communicate(timeout=10)[0].decode())
+    variables = ast.literal_eval(process.communicate(timeout=30)[0].decode())
     listed = {name: value for name, value in variables.items() if name.startswith(("FLOWER", "DISABLE", "CLAUDE"))}
     assert listed.pop("FLOWER_KEEPER")
     assert listed == {**ours, "FLOWER_RUN": stage.run, "CLAUDE_CONFIG_DIR": "/here"}
 
 
 def test_the_cli_starts_with_no_signal_ignored_or_blocked(stage: Stage) -> None:
-    output, _ = stage.open(stage.keep(Path("/bin/cat")), "/proc/self/status").communicate(timeout=10)
+    output, _ = stage.open(stage.keep(Path("/bin/cat")), "/proc/self/status").communicate(timeout=30)
     masks = dict(line.split(":\t") for line in output.decode().splitlines() if line.startswith(("SigIgn", "SigBlk")))
     # Signals above 31 belong to the C library and come from whatever started the tests.
     ordinary = {name: int(mask, 16) & 0x7FFFFFFF for name, mask in masks.items()}
@@ -357,7 +357,7 @@ def test_term_to_the_keeper_is_over_before_the_sdk_loses_patience(stage: Stage) 
     process = stage.cli(kept, "cli", "stubborn", then="hang")
     begun = time.monotonic()
     process.terminate()
-    process.communicate(timeout=10)
+    process.communicate(timeout=30)
     assert time.monotonic() - begun < 5.0
     assert process.returncode == 137
     assert not alive(stage.pid("cli-stubborn"))
@@ -367,7 +367,7 @@ def test_term_to_the_keeper_is_over_before_the_sdk_loses_patience(stage: Stage) 
 def test_an_asked_end_is_the_clis_own(stage: Stage, number: signal.Signals) -> None:
     process = stage.cli(stage.keep(), "cli")
     process.send_signal(number)
-    process.communicate(timeout=10)
+    process.communicate(timeout=30)
     assert process.returncode == 143
 
 
