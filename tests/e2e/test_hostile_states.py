@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from flower_mcp.demo.model import (
 from tests.e2e.editing import opening_of
 from tests.e2e.steps import (
     DOCUMENT,
+    TASK,
     archived,
     bash,
     document_path,
@@ -287,18 +289,21 @@ async def test_a_document_spoilt_in_the_edit_window_is_replaced_by_the_frozen_on
     assert len(run.result.errors) >= len(faults), run.result.errors
 
 
-@pytest.mark.parametrize("phase", ["done", "open", "closed", "retired"])
-async def test_a_stop_between_two_sessions_goes_on_from_the_document(
-    model: ScriptedModel, workspace: Path, phase: str
-) -> None:
-    def stop(runtime: Runtime, event: Event) -> None:
+async def test_a_stop_between_two_sessions_goes_on_from_the_document(model: ScriptedModel, workspace: Path) -> None:
+    """Each run goes on where the one before was stopped, and is stopped a phase later."""
+    phases = ("done", "open", "closed", "retired")
+
+    def stop(phase: str, runtime: Runtime, event: Event) -> None:
         if event.payload.get("phase") == phase:
             runtime.stop()
 
-    model.script = two_sessions()
-    first = await run_step(workspace, handoff=policy(edit_window=0.3), during=stop)
-    assert first.result.state in ("stopped", "done")
-    second = await run_step(workspace, "")
-    assert second.result.ok, second.result.error
-    asked = [request for request in model.requests if is_asked(request)]
-    assert len(asked) == 1
+    work = [bash("echo a").at(40_000), bash("echo b").at(155_000)]
+    model.script = each_session(*[handing_over(*work) for _ in phases], successor())
+    for number, phase in enumerate(phases, start=1):
+        prompt, during = ("" if number > 1 else TASK), partial(stop, phase)
+        run = await run_step(workspace, prompt, handoff=policy(edit_window=0.3), during=during)
+        assert run.result.state in ("stopped", "done"), phase
+        assert len([request for request in model.requests if is_asked(request)]) == number, phase
+    last = await run_step(workspace, "")
+    assert last.result.ok, last.result.error
+    assert len([request for request in model.requests if is_asked(request)]) == len(phases)
