@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
@@ -11,7 +12,7 @@ import pytest
 
 from flower_mcp import Event, Runtime, Workbench
 from flower_mcp.core.faults import FaultKind
-from flower_mcp.demo.model import ScriptedModel
+from flower_mcp.demo.model import ScriptedModel, Story, each_session, text
 from flower_mcp.runtime import edits
 from tests.e2e.editing import (
     EDITED,
@@ -28,7 +29,7 @@ from tests.e2e.editing import (
     wait,
     without_next,
 )
-from tests.e2e.steps import archived, document_path, policy, run_step
+from tests.e2e.steps import archived, bash, document_path, handing_over, policy, run_step
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -57,34 +58,40 @@ BREAKERS: dict[FaultKind, Breaker] = {
 }
 
 
-@pytest.mark.parametrize("kind", [*BREAKERS])
 async def test_at_the_limit_a_broken_document_is_kept_and_the_last_good_one_launched(
-    model: ScriptedModel, workspace: Path, kind: FaultKind
+    model: ScriptedModel, workspace: Path
 ) -> None:
-    story(model)
+    """One way to break it at each handoff of a run."""
+    work = [bash("echo one").at(40_000), bash("echo two").at(155_000)]
+    model.script = each_session(*[handing_over(*work) for _ in BREAKERS], Story([text("All ported.").at(31_000)]))
+    path, due = document_path(workspace), list(BREAKERS.values())
     broken: list[bytes] = []
+    launched: list[str] = []
 
-    def break_it(path: Path) -> None:
-        BREAKERS[kind](path)
-        broken.append(path.read_bytes())
+    def during(_runtime: Runtime, event: Event) -> None:
+        if (event.kind, event.payload.get("phase")) == ("edit", "open"):
+            due.pop(0)(path)
+            broken.append(path.read_bytes())
+        elif event.payload.get("phase") == "launched":
+            launched.append(path.read_text(encoding="utf-8"))
 
-    run = await run_step(
-        workspace, handoff=policy(edit_window=0.3, edit_limit=1.6), during=at_open(break_it, workspace)
-    )
+    run = await run_step(workspace, handoff=policy(edit_window=0.3, edit_limit=1.6), during=during)
     assert run.result.ok, run.result.error
-    assert phases(run) == ["open", "broken", "closed"]
-    told = run.of("edit", "broken")[0].payload
-    assert told["path"] == str(document_path(workspace))
-    assert told["faults"][0]["what"]
-    assert told["faults"][0]["line"] is not None
-    opening = opening_of(model, run.result.session_id)
-    assert NEXT in opening.all_text()
-    assert "<<<<<<<" not in opening.all_text()
-    assert NEXT in document_path(workspace).read_text()
-    assert broken[0] in [path.read_bytes() for path in archived(workspace)]
-    assert any("was broken" in error for error in run.result.errors)
-    one = run.result.generations[0]
-    assert (one.launched, one.edited) == (one.frozen, False)
+    assert phases(run) == ["open", "broken", "closed"] * len(BREAKERS)
+    kept = [each.read_bytes() for each in archived(workspace)]
+    told = [event.payload for event in run.of("edit", "broken")]
+    pairs = pairwise(run.result.generations)
+    for kind, found, was, now, (one, two) in zip(BREAKERS, told, broken, launched, pairs, strict=True):
+        assert found["path"] == str(path), kind
+        assert found["faults"][0]["what"], kind
+        assert found["faults"][0]["line"] is not None, kind
+        opening = opening_of(model, two.session_id).all_text()
+        assert NEXT in opening, kind
+        assert "<<<<<<<" not in opening, kind
+        assert NEXT in now, kind
+        assert was in kept, kind
+        assert (one.launched, one.edited) == (one.frozen, False), kind
+    assert len([error for error in run.result.errors if "was broken" in error]) == len(BREAKERS)
 
 
 async def test_the_last_good_version_may_be_a_persons_own(

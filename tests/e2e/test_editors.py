@@ -7,15 +7,17 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from flower_mcp import Workbench
-from flower_mcp.demo.model import ScriptedModel
+from flower_mcp import Event, Runtime, Workbench
+from flower_mcp.demo.model import ScriptedModel, Story, each_session, text
 from flower_mcp.workbench.editors import unsaved
 from tests.e2e.editing import NEXT, Person, at_open, live, opening_of, pause, story, wait
-from tests.e2e.steps import archived, document_path, policy, run_step
+from tests.e2e.steps import archived, bash, document_path, handing_over, policy, run_step
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -80,28 +82,36 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 
 async def edited_by(
-    model: ScriptedModel,
-    workspace: Path,
-    act: Callable[[Path], object],
-    *,
-    words: str = EDITED,
-) -> bytes:
-    """Run a step in whose window `act` happens; the document's bytes afterwards, which its successor was given."""
-    story(model)
-    run = await run_step(workspace, handoff=policy(edit_window=0.8), during=at_open(act, workspace))
+    model: ScriptedModel, workspace: Path, *acts: Callable[[Path], object], words: str = EDITED
+) -> list[bytes]:
+    """Run a step with a handoff for each act, which happens in the edit window.
+
+    The document's bytes as they were when each window closed; each of them was given to the successor.
+    """
+    work = [bash("echo one").at(40_000), bash("echo two").at(155_000)]
+    model.script = each_session(*[handing_over(*work) for _ in acts], Story([text("All ported.").at(31_000)]))
+    due, documents = list(acts), list[bytes]()
+
+    def during(_runtime: Runtime, event: Event) -> None:
+        if (event.kind, event.payload.get("phase")) == ("edit", "open"):
+            due.pop(0)(document_path(workspace))
+        elif (event.kind, event.payload.get("phase")) == ("edit", "closed"):
+            documents.append(document_path(workspace).read_bytes())
+
+    run = await run_step(workspace, handoff=policy(edit_window=0.8), during=during, limit=100)
     assert run.result.ok, run.result.error
     assert run.result.errors == ()
-    data = document_path(workspace).read_bytes()
-    text = data.decode("utf-8-sig")
-    assert words in text
-    assert text.strip() in opening_of(model, run.result.session_id).all_text().replace("\r\n", "\n") or "\r" in text
-    assert words in opening_of(model, run.result.session_id).all_text()
-    one = run.result.generations[0]
-    assert one.edited
-    assert one.launched != one.frozen
-    assert [phase for phase in run.phases("edit") if phase not in ("held", "released")] == ["open", "seen", "closed"]
+    said = [phase for phase in run.phases("edit") if phase not in ("held", "released")]
+    assert said == ["open", "seen", "closed"] * len(acts)
+    for data, (one, two) in zip(documents, pairwise(run.result.generations), strict=True):
+        given, opening = data.decode("utf-8-sig"), opening_of(model, two.session_id).all_text()
+        assert words in given
+        assert given.strip() in opening.replace("\r\n", "\n") or "\r" in given
+        assert words in opening
+        assert one.edited
+        assert one.launched != one.frozen
     assert any(NEXT in path.read_text(encoding="utf-8") for path in archived(workspace))
-    return data
+    return documents
 
 
 @needs("vim")
@@ -219,13 +229,14 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=needs(name.split()[0])) for name in COMMANDS])
-async def test_an_editor_without_a_screen(model: ScriptedModel, workspace: Path, name: str) -> None:
-    def edit(path: Path) -> None:
-        command = [word.format(path=path) for word in COMMANDS[name]]
-        subprocess.run(command, input=f",s/{NEXT}/{EDITED}/\nw\nq\n", text=True, check=True, timeout=20)
+@needs("ed")
+@needs("perl")
+async def test_editors_without_a_screen(model: ScriptedModel, workspace: Path) -> None:
+    def edit(command: tuple[str, ...], path: Path) -> None:
+        whole = [word.format(path=path) for word in command]
+        subprocess.run(whole, input=f",s/{NEXT}/{EDITED}/\nw\nq\n", text=True, check=True, timeout=20)
 
-    await edited_by(model, workspace, edit)
+    await edited_by(model, workspace, *[partial(edit, command) for command in COMMANDS.values()])
 
 
 def changed(path: Path) -> bytes:
@@ -266,11 +277,12 @@ def like_windows(path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + changed(path).replace(b"\n", b"\r\n"))
 
 
-@pytest.mark.parametrize("save", [like_vscode, like_an_atomic_save, like_jetbrains, like_windows])
-async def test_the_way_other_editors_save(
-    model: ScriptedModel, workspace: Path, person: Person, save: Callable[[Path], None]
-) -> None:
-    data = await edited_by(model, workspace, lambda path: person.does(lambda: save(path)))
-    if save is like_windows:
-        assert data.startswith(b"\xef\xbb\xbf")
-        assert data.count(b"\r\n") == data.count(b"\n")
+def saved_by(person: Person, save: Callable[[Path], None]) -> Callable[[Path], None]:
+    return lambda path: person.does(partial(save, path))
+
+
+async def test_the_ways_other_editors_save(model: ScriptedModel, workspace: Path, person: Person) -> None:
+    saves = (like_vscode, like_an_atomic_save, like_jetbrains, like_windows)
+    data = await edited_by(model, workspace, *[saved_by(person, save) for save in saves])
+    assert data[-1].startswith(b"\xef\xbb\xbf")
+    assert data[-1].count(b"\r\n") == data[-1].count(b"\n")
