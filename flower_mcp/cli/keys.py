@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -115,7 +116,11 @@ class Keys:
                     continue
                 with anyio.move_on_after(_LOOK) as waiting:
                     await anyio.wait_readable(self._descriptor)
-                if waiting.cancelled_caught or not is_in_front(self._descriptor):
+                ours = not waiting.cancelled_caught and is_in_front(self._descriptor)
+                if not ours or not has_typed(
+                    self._descriptor
+                ):  # a change of mode wakes the wait, and a read would block
+                    self._change()  # a shell that brings us to the front may set its own mode just after ours
                     continue
                 for key in self._typed():
                     if key is Key.EDIT:
@@ -193,6 +198,11 @@ def is_in_front(descriptor: int) -> bool:
         return os.tcgetpgrp(descriptor) == os.getpgrp()
     except OSError:  # not our controlling terminal, so nothing stops us
         return os.isatty(descriptor)
+
+
+def has_typed(descriptor: int) -> bool:
+    """Whether something can be read now, without waiting."""
+    return bool(select.select([descriptor], [], [], 0)[0])
 
 
 def drop_typed(descriptor: int) -> None:
