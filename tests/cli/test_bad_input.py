@@ -209,7 +209,7 @@ def test_refused_credentials_end_the_run_at_the_first_sign(
 ) -> None:
     model.script = failure(401, "authentication_error", "invalid x-api-key")
 
-    done = flower("--json", TASK, cwd=workspace, environment=environment, limit=20)
+    done = flower("--json", TASK, cwd=workspace, environment=environment)
 
     assert done.code == 4
     assert "ANTHROPIC_API_KEY" in done.err.splitlines()[-1]
@@ -221,19 +221,20 @@ def test_refused_credentials_end_the_run_at_the_first_sign(
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("broken", ["{", "[1, 2", '{"steps": 3}', ""])
-@pytest.mark.parametrize("name", ["manifest.json", "lineage.json"])
 def test_broken_books_are_kept_aside_said_once_and_the_run_goes_on(
-    name: str, broken: str, workspace: Path, environment: dict[str, str]
+    broken: str, workspace: Path, environment: dict[str, str]
 ) -> None:
-    runs = workspace / "runs"
+    runs, names = workspace / "runs", ("manifest.json", "lineage.json")
     runs.mkdir()
-    (runs / name).write_text(broken)
+    for name in names:
+        (runs / name).write_text(broken)
 
     done = flower(TASK, cwd=workspace, environment=environment)
 
-    aside = list(runs.glob(f"{name}.broken-*"))
     assert done.code == 0, done
-    assert [path.read_text() for path in aside] == [broken]
-    assert (done.out + done.err).count(aside[0].name) == 1
+    for name in names:
+        (aside,) = runs.glob(f"{name}.broken-*")
+        assert aside.read_text() == broken
+        assert (done.out + done.err).count(aside.name) == 1
     assert json.loads((runs / "manifest.json").read_text())[-1]["ok"] is True
     assert list(json.loads((runs / "lineage.json").read_text())["steps"]) == ["work"]

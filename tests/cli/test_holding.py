@@ -48,18 +48,25 @@ def is_held(workspace: Path) -> bool:
 
 
 @pytest.mark.e2e
-def test_a_step_that_was_held_before_its_window_waits_for_release(
+def test_a_step_that_was_held_before_its_window_waits_for_release_and_a_late_edit_is_told(
     model: ScriptedModel, workspace: Path, environment: dict[str, str]
 ) -> None:
-    two_sessions(model, pause=3)
+    work = bash("touch begun; until [ -e go ]; do sleep 0.05; done").at(40_000)
+    launched = bash("touch launched; until [ -e edited ]; do sleep 0.05; done; sleep 0.4")
+    first = handing_over(work, bash("echo two").at(155_000))
+    model.script = each_session(first, Story([launched, bash("echo on"), text("All ported.").at(30_000)]))
     with running("--edit-window", "0", workspace=workspace, environment=environment) as process:
-        wait_until((workspace / "begun").exists, 30)
+        wait_until((workspace / "begun").exists, 60)
         held = flower("hold", cwd=workspace, environment=environment)
-        wait_until(lambda: is_held(workspace), 30)
+        (workspace / "go").touch()
+        wait_until(lambda: is_held(workspace), 60)
         again = flower("hold", "work", cwd=workspace, environment=environment)
         since = live(workspace)["held_since"]
         released = flower("release", cwd=workspace, environment=environment)
-        out, err = process.communicate(timeout=30)
+        wait_until((workspace / "launched").exists, 60)
+        replace_words(Workbench(workspace).documents.path("work"), NEXT, EDITED)
+        (workspace / "edited").touch()
+        out, err = process.communicate(timeout=60)
 
     assert held.out == "work is held: its next session waits until flower release\n"
     assert again.code == 0
@@ -71,6 +78,7 @@ def test_a_step_that_was_held_before_its_window_waits_for_release(
     assert process.returncode == 0, (out, err)
     assert "; to go on: flower release" in out
     assert "<- released" in out
+    assert "<- late edit of next: the session was told" in out
 
 
 @pytest.mark.e2e
@@ -80,12 +88,12 @@ def test_a_review_holds_at_every_handoff_and_the_edit_is_launched(
     two_sessions(model)
     variables = {**environment, "FLOWER_REVIEW": "1", "FLOWER_EDIT_WINDOW": "0"}
     with running(workspace=workspace, environment=variables) as process:
-        wait_until(lambda: is_held(workspace), 30)
+        wait_until(lambda: is_held(workspace), 60)
         edited = flower(
             "edit", cwd=workspace, environment=with_editor(environment, scripted_editor(tmp_path, replacing()))
         )
         flower("release", cwd=workspace, environment=environment)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
 
     assert edited.out == "work: edited; the next session reads it\n"
     assert process.returncode == 0, (out, err)
@@ -101,7 +109,7 @@ def test_a_broken_document_is_told_with_its_line_and_launched_as_it_stands(
 ) -> None:
     two_sessions(model)
     with running("--edit-window", "1", workspace=workspace, environment=environment) as process:
-        wait_until(lambda: live(workspace).get("state") == State.EDITING, 30)
+        wait_until(lambda: live(workspace).get("state") == State.EDITING, 60)
         path = Workbench(workspace).documents.path("work")
         path.write_text("<<<<<<< mine\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
         lines: list[str] = []
@@ -110,7 +118,7 @@ def test_a_broken_document_is_told_with_its_line_and_launched_as_it_stands(
             lines.append(process.stdout.readline())
             assert lines[-1], lines
         released = flower("release", "--as-is", cwd=workspace, environment=environment)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
 
     assert lines[-3:] == [
         "! the document is broken, so the next session waits:\n",
@@ -121,21 +129,6 @@ def test_a_broken_document_is_told_with_its_line_and_launched_as_it_stands(
     assert process.returncode == 0, (out, err)
     (row,) = json.loads((workspace / "runs" / "manifest.json").read_text())
     assert "<<<<<<< mine" in opening_of(model, row["session_id"]).all_text()
-
-
-@pytest.mark.e2e
-def test_a_late_edit_is_told_at_the_terminal_too(
-    model: ScriptedModel, workspace: Path, environment: dict[str, str]
-) -> None:
-    first = handing_over(bash("echo one").at(40_000), bash("echo two").at(155_000))
-    model.script = each_session(first, Story([bash("touch launched; sleep 2"), text("All ported.").at(30_000)]))
-    with running("--edit-window", "0", workspace=workspace, environment=environment) as process:
-        wait_until((workspace / "launched").exists, 30)
-        replace_words(Workbench(workspace).documents.path("work"), NEXT, EDITED)
-        out, err = process.communicate(timeout=30)
-
-    assert process.returncode == 0, (out, err)
-    assert "<- late edit of next: the session was told" in out
 
 
 def test_a_step_that_does_not_run_may_be_held_for_later(workspace: Path, environment: dict[str, str]) -> None:
