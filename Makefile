@@ -5,8 +5,9 @@
 
 PYTHON ?= python3
 # `make test PYTEST_ARGS="-x -k texts"` runs what you name, one test after the other.
-# Three workers also on two cores: half of the time a test waits for a process.
-PYTEST_ARGS ?= -n 3 --dist loadscope
+# Four workers also on two cores: half of the time a test waits for a process. The tests do not depend on their order, so
+# a worker that has none left takes over some of another's.
+PYTEST_ARGS ?= -n 4 --dist worksteal
 
 VENV := .venv
 BIN := $(VENV)/bin
