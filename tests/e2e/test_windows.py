@@ -113,7 +113,9 @@ async def test_an_overflow_teaches_the_window_and_the_next_session_hands_off_at_
     assert lesson.startswith("the window is 60K, learned from: prompt is too long: ")
     first, second, _ = run.result.generations
     assert first.context > 45_000
+    assert first.written_by == "rewound"  # too full to write, and no document is lost by that
     assert (second.written_by, second.why) == ("session", None)
+    assert not any(event.payload["degraded"] for event in run.of("handoff", "done"))
     assert run.of("handoff", "writing")[-1].payload["context"] < LIMIT
     assert (run.result.window, run.result.window_source) == (LIMIT, "learned")
     assert any("windows.json could not be read" in error for error in run.result.errors)
@@ -168,7 +170,7 @@ async def test_a_window_that_was_set_counts_and_is_given_to_the_cli(
     look = bash("echo $CLAUDE_CODE_MAX_CONTEXT_TOKENS > given").at(15_000)
     model.script = each_generation(
         writing(look, bash("echo").at(25_000), document=PROSE),
-        writing(bash("echo").at(15_000), bash("echo").at(26_000), document=PROSE),
+        writing(bash("echo").at(15_000), bash("echo").at(26_000), document=f"{PROSE} Still."),  # else one prompt twice
         writing(bash("echo").at(15_000), overflow(23_000, 20_500)),
         Story([text("All ported.").at(15_000)]),
     )
