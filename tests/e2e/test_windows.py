@@ -18,6 +18,7 @@ from flower_mcp.demo.model import (
     Source,
     Story,
     asks,
+    each_session,
     measured,
     overflow,
     text,
@@ -168,10 +169,11 @@ async def test_a_window_that_was_set_counts_and_is_given_to_the_cli(
     """Also: two degraded documents in a row print the advice, and an overflow below the window says what to type."""
     keep(file, model, 30_000)
     look = bash("echo $CLAUDE_CODE_MAX_CONTEXT_TOKENS > given").at(15_000)
-    model.script = each_generation(
+    model.script = each_session(
         writing(look, bash("echo").at(25_000), document=PROSE),
-        writing(bash("echo").at(15_000), bash("echo").at(26_000), document=f"{PROSE} Still."),  # else one prompt twice
+        writing(bash("echo").at(15_000), bash("echo").at(26_000), document=PROSE),
         writing(bash("echo").at(15_000), overflow(23_000, 20_500)),
+        Story([text(DOCUMENT).at(15_500)]),  # the fork that writes
         Story([text("All ported.").at(15_000)]),
     )
     run = await run_step(workspace, agent=spec(model=UNKNOWN), handoff=unset(window=32_000))
