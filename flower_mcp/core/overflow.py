@@ -15,11 +15,13 @@ long text are read, so time does not grow with the text.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
-_END_CHARACTERS: Final = 4 * 1024  # the error stands at one end of a long log; a verdict stays under 5 ms by it
+_END_CHARACTERS: Final = 32 * 1024  # the error stands at one end of a long log; the middle is payload
 _CLAUSE_CHARACTERS: Final = 120  # how far from the word "exceeds" its subject and its object are looked for
-_EXCESSES_READ: Final = 20  # at either end; an error says "exceeds" a few times, only a data dump says it more often
+_HINTS_READ: Final = 20  # of each, at either end; an error says "exceeds" a few times, only a data dump more often
+_NEAR: Final = 160  # characters around a hint in which its phrase lies; the longest has some 90
 _SMALLEST_LIMIT: Final = 256  # tokens; smaller numbers are counts, codes or versions
 _LARGEST_LIMIT: Final = 100_000_000  # tokens
 
@@ -35,11 +37,13 @@ _OTHER_CAUSES: Final = (
     "extra usage", "余额", "欠费",
 )  # fmt: skip
 _OTHER_STATUS: Final = re.compile(r"(?:^|error|code|status|http|rejected)[ \"':=(]{0,4}(?:429|529|402)\b(?! tokens?\b)")
+_OTHER_NUMBERS: Final = ("429", "529", "402")
 _TOLD_AFTERWARDS: Final = re.compile(r"已改|改成|改为|上一轮|上一次|上次")
 _QUOTED_IN_PROSE: Final = re.compile(
     r"(?<=[\w:] )([\"`“])(?=[^\s\"`]{1,60} )[^\"`“”\n]{8,300}[\"`”](?=,? [a-z])"
     r"(?!,? (?:for|from|in|on|at|by|via|while|when|during|after)\b)"  # '"…" for model x' is still the error
 )
+_QUOTES: Final = ('"', "`", "“")
 _SOURCE_LISTING: Final = re.compile(
     r"^[ \t]{0,8}[\w./\\-]{1,200}\.\w{1,5}:\d{1,7}:[^\n]{0,400}[,;({)\[][ \t]{0,8}$", re.MULTILINE
 )
@@ -52,7 +56,10 @@ _EXCESS: Final = re.compile(
     r"|(?<!stack)(?<!stack )(?<!buffer )overflow"
     r"|must (?:be|have) (?:<=|less than|at most|no more than|fewer than)"
 )
-_EXCESS_HINTS: Final = ("exceed", "too l", "too big", " than", "over", "must ")
+_EXCESS_HINTS: Final = (
+    "exceed", "too long", "too large", "too big", "er than", "more than", "over the ", "overflow", "must be ",
+    "must have ",
+)  # fmt: skip
 _WINDOW: Final = re.compile(r"context|\bn ctx\b|max (?:model|seq) len|sequence length|maximum model length")
 _NOUN: Final = re.compile(
     r"(?P<output>\b(?:max(?:imum)?(?: new| output| completion| total)? tokens|budget tokens|outputs?|responses?"
@@ -77,7 +84,11 @@ _WHOLE_PHRASES: Final = re.compile(
     r"|too many (?:input|prompt) tokens|too many total text bytes|tokens limit reached"
     r"|(?:input|prompt) token count is [\d,]{1,12} but|max(?:imum)? size: [\d,]{1,12} tokens"
 )
-_WHOLE_HINTS: Final = ("context", "prompt", "input", "reduce", "shorten", "reached", "total text", "size:")
+_WHOLE_HINTS: Final = (
+    *(f"{a} {b}" for a in ("context", "prompt", "input") for b in ("length", "size", "window", "limit", "token")),
+    "reduce the", "reduce your", "shorten the", "shorten your", "reached its", "reached the", "out of ", "no room",
+    "no space", "too many ", "token count", "tokens limit", "size: ",
+)  # fmt: skip
 _CHINESE: Final = re.compile(
     r"(?:上下文|提示词|提示詞|输入|輸入|对话|對話|会话|消息|prompt|(?<!max )(?<!输出)(?<!输出 )tokens?)"
     r"[^，。；\n\"]{0,12}?"
@@ -180,9 +191,9 @@ def blames_output(text: object) -> bool:
 
 
 def _says_overflow(text: str) -> bool:
-    found = _holds(text, _WHOLE_HINTS) and _WHOLE_PHRASES.search(text) is not None
+    found = any(_near(_WHOLE_PHRASES, text, _WHOLE_HINTS))
     found = found or (_holds(text, _CHINESE_HINTS) and _CHINESE.search(text) is not None and not _told_afterwards(text))
-    found = found or (_holds(text, _EXCESS_HINTS) and _some_prompt_exceeds(text))
+    found = found or any(_prompt_exceeds(text, excess) for excess in _near(_EXCESS, text, _EXCESS_HINTS, _NEAR // 4))
     return found and not _has_other_cause(text)
 
 
@@ -195,15 +206,35 @@ def _told_afterwards(text: str) -> bool:
     return _TOLD_AFTERWARDS.search(text) is not None
 
 
-def _some_prompt_exceeds(text: str) -> bool:
-    found = list(_EXCESS.finditer(text))
-    if len(found) > 2 * _EXCESSES_READ:
-        found = found[:_EXCESSES_READ] + found[-_EXCESSES_READ:]
-    return any(_prompt_exceeds(text, excess) for excess in found)
+def _near(pattern: re.Pattern[str], text: str, hints: tuple[str, ...], reach: int = _NEAR) -> Iterator[re.Match[str]]:
+    """What a pattern finds near hints, in order: near the first and the last few of each, so in bounded time.
+
+    Looking for a fixed text is a hundred times faster than looking for a pattern.
+    """
+    places = sorted({place for hint in hints for place in _places(text, hint)})
+    read = -1
+    for place in places:
+        for found in pattern.finditer(text, max(0, read, place - reach), place + reach):
+            read = max(read, found.end())
+            yield found
+
+
+def _places(text: str, hint: str) -> set[int]:
+    """Where the first and the last few of a hint stand."""
+    places: set[int] = set()
+    place = text.find(hint)
+    while place >= 0 and len(places) < _HINTS_READ:
+        places.add(place)
+        place = text.find(hint, place + len(hint))
+    end = len(text)
+    for _ in range(_HINTS_READ if place >= 0 else 0):
+        end = text.rfind(hint, 0, end)
+        places.add(end)
+    return places
 
 
 def _has_other_cause(text: str) -> bool:
-    return _holds(text, _OTHER_CAUSES) or _OTHER_STATUS.search(text) is not None
+    return _holds(text, _OTHER_CAUSES) or any(_near(_OTHER_STATUS, text, _OTHER_NUMBERS))
 
 
 def _prompt_exceeds(text: str, excess: re.Match[str]) -> bool:
@@ -226,7 +257,9 @@ def _prompt_exceeds(text: str, excess: re.Match[str]) -> bool:
 def _limit_in(text: str) -> int | None:
     if "bytes" in text:
         return None
-    if (excess := _EXCESS.search(text)) and (limit := _first_number(text[excess.start() :], _STATED_AFTER_EXCESS)):
+    excess = next(_near(_EXCESS, text, _EXCESS_HINTS, _NEAR // 4), None)
+    limit = _first_number(text[excess.start() :], _STATED_AFTER_EXCESS) if excess else None
+    if limit is not None:
         return limit
     return _first_number(text, _STATED_ANYWHERE)
 
@@ -257,7 +290,8 @@ def _readable(value: object) -> str:
     if "\\" in text:
         text = _unescape(text)
     text = _SOURCE_LISTING.sub("", text)
-    text = _QUOTED_IN_PROSE.sub(" ", text)
+    if _holds(text, _QUOTES):
+        text = _QUOTED_IN_PROSE.sub(" ", text)
     text = text.replace("_", " ").replace("`", "").replace("’", "'")
     return text.replace("context deadline exceeded", "").replace("context canceled", "")
 

@@ -241,7 +241,8 @@ def test_long_text_is_read_at_both_ends_and_not_in_the_middle() -> None:
     assert not is_overflow(filler + "prompt is too long" + filler)
     assert is_overflow((filler + "prompt is too long").encode())
     megabyte = filler * 10
-    for room in (0, 100, 3_000):  # an error with what a log has before it, or a stack trace after it
+    assert is_overflow(filler[:30_000] + "\nprompt is too long, " + filler[:30_000])  # under 64 Ki: read whole
+    for room in (0, 100, 3_000, 32_000):  # an error with what a log has before it, or a stack trace after it
         assert is_overflow(filler[:room] + "\nprompt is too long, " + megabyte)
         assert is_overflow(megabyte + "\nprompt is too long, " + filler[:room])
         assert stated_limit(megabyte + "\nprompt is too long: 9 > 131072 maximum, " + filler[:room]) == 131_072
