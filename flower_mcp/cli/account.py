@@ -14,8 +14,8 @@ from flower_mcp.core.texts import window_text
 
 _SHOWN = 4  # characters of a token (seed)
 _LONG = 12  # characters; of a shorter one, four would be a good part
-_TOKENS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN")
-_PROVIDERS = {
+TOKENS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN")
+PROVIDERS = {
     "CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock",
     "CLAUDE_CODE_USE_VERTEX": "Google Vertex AI",
     "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
@@ -42,7 +42,7 @@ def masked_token(token: str) -> str:
 def _endpoint(environ: Mapping[str, str]) -> str:
     from flower_mcp.core.masking import mask
 
-    provider = next((name for variable, name in _PROVIDERS.items() if environ.get(variable)), None)
+    provider = next((name for variable, name in PROVIDERS.items() if environ.get(variable)), None)
     return provider or mask(environ.get("ANTHROPIC_BASE_URL") or _USUAL).text
 
 
@@ -56,5 +56,5 @@ def _window(words: Words, environ: Mapping[str, str], model: str | None, policy:
 
 
 def _token(words: Words, environ: Mapping[str, str]) -> str:
-    found = next(((name, environ[name]) for name in _TOKENS if environ.get(name)), None)
+    found = next(((name, environ[name]) for name in TOKENS if environ.get(name)), None)
     return words("no token") if found is None else f"{masked_token(found[1])} ({found[0]})"

@@ -43,7 +43,7 @@ def clean_command(workspace: str, *, days: float, keep: int, yes: bool, dry_run:
     if not old:
         output.line(words("clean nothing", days=f"{days:g}", keep=keep))
         return 0
-    size = _size_text(sum(each.size for each in old))
+    size = size_text(sum(each.size for each in old))
     if dry_run:
         output.lines([home_path(each.path) for each in old])
         output.line(words("clean would", count=len(old), size=size))
@@ -52,7 +52,7 @@ def clean_command(workspace: str, *, days: float, keep: int, yes: bool, dry_run:
         output.line(words("clean kept"))
         return 0
     removed = [each for each in old if _remove(each.path)]
-    output.line(words("clean done", count=len(removed), size=_size_text(sum(each.size for each in removed))))
+    output.line(words("clean done", count=len(removed), size=size_text(sum(each.size for each in removed))))
     return 0 if len(removed) == len(old) else 1
 
 
@@ -106,7 +106,7 @@ def _remove(path: Path) -> bool:
     return True
 
 
-def _size_text(size: int) -> str:
+def size_text(size: int) -> str:
     """1234 -> "1.2 kB"."""
     for unit, factor in (("MB", 1e6), ("kB", 1e3)):
         if size >= factor:

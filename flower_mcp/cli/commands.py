@@ -18,10 +18,11 @@ from flower_mcp.cli import document_commands, message_commands, settings, step_c
 from flower_mcp.cli.document_commands import SETTINGS
 from flower_mcp.cli.options import Folder, RunOptions, run_options
 from flower_mcp.cli.output import complain
-from flower_mcp.core.errors import FlowerError, OurError
+from flower_mcp.core.errors import FlowerError, OurError, Usage
 
 _SHORT = "flower.short"  # in click's meta: the command line had no `run` in it
 SHELLS = ("bash", "zsh")
+DOCTOR = "doctor"
 _HELP = ("-h", "--help")
 _OWN_OPTIONS = (*_HELP, "--version")
 
@@ -37,8 +38,18 @@ class Flower(click.Group):
             ctx.meta[_SHORT] = True
             args = ["run", *args]
         if args and args[0] in self.commands and not set(_HELP) & set(args):  # help needs no file, and is to be quick
-            ctx.default_map = settings.defaults_of(settings.user_file(os.environ), self.commands)
+            ctx.default_map = self._defaults(args[0])
         return super().parse_args(ctx, args)
+
+    def _defaults(self, name: str) -> dict[str, dict[str, Any]]:
+        """The person's defaults. A file that cannot be used stops every command but the one that says what is wrong."""
+        file = settings.user_file(os.environ)
+        if name != DOCTOR:
+            return settings.defaults_of(file, self.commands)
+        try:
+            return settings.sound_defaults(file, self.commands)
+        except Usage:
+            return {}
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[click.shell_completion.CompletionItem]:
         """The commands, and the options of `run`, whose name may be left out."""

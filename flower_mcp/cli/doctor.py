@@ -1,133 +1,131 @@
 """`flower doctor`: looks at what a run here would meet, and says of each thing that it is well, or what to do.
 
-Each check is a function that answers findings; a new one is a function more in CHECKS. It must not start a session, nor
-change anything but what `--forget` names. What can hurt: a check that raises would hide the others, so what cannot be
-read is a finding, too.
+Each group of checks is a file of its own, cli/doctor_*.py, and a row of CHECKS. The groups are looked at side by side
+and told in their order. It must not start a session, nor change anything but what `--forget` names; what is tried is
+tried in a temporary folder. What can hurt: a check that raises or hangs would hide the others, so both are findings.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from flower_mcp.cli.choosing import local_time
+import click
+
+from flower_mcp.cli.doctor_books import books_check, config_check, state_check
+from flower_mcp.cli.doctor_claude import cli_check, credentials_check, endpoint_check
+from flower_mcp.cli.doctor_clients import clients_check
+from flower_mcp.cli.doctor_finding import Check, Examined, Finding
+from flower_mcp.cli.doctor_folder import locks_check, watcher_check, workspace_check
+from flower_mcp.cli.doctor_system import parts_check, python_check
+from flower_mcp.cli.doctor_window import forgotten, learned_check, window_check
+from flower_mcp.cli.doctor_workbench import workbench_check
 from flower_mcp.cli.options import RunOptions
-from flower_mcp.cli.output import Output
-from flower_mcp.cli.words import Words, language
-from flower_mcp.core.errors import FlowerError, NothingThere
-from flower_mcp.core.policy import HandoffPolicy, WindowSource
-from flower_mcp.core.texts import used_text, window_text
-from flower_mcp.core.windows import DEAR, EARLIER, Learned, key
+from flower_mcp.cli.output import Output, shorten
+from flower_mcp.cli.words import Language, Words, language
+from flower_mcp.core.errors import FlowerError
 from flower_mcp.workbench.learned import LearnedWindows
-from flower_mcp.workbench.windows import default_window, endpoint_of, state_folder
+from flower_mcp.workbench.windows import state_folder
+
+CHECKS: tuple[Check, ...] = (
+    Check("python", python_check),
+    Check("parts", parts_check),
+    Check("cli", cli_check, limit=15.0),
+    Check("credentials", credentials_check, limit=15.0),
+    Check("endpoint", endpoint_check, limit=10.0),
+    Check("learned", learned_check),
+    Check("window", window_check),
+    Check("workspace", workspace_check),
+    Check("watcher", watcher_check, limit=15.0),
+    Check("locks", locks_check),
+    Check("workbench", workbench_check, limit=20.0),
+    Check("books", books_check),
+    Check("config", config_check),
+    Check("state", state_check),
+    Check("clients", clients_check, limit=60.0),
+)
+_LONGEST = 1_000  # characters of a line
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """What the checks look at: the words to answer in, the variables, the user's state, the policy and the model."""
-
-    words: Words
-    environ: Mapping[str, str]
-    state: Path
-    policy: HandoffPolicy
-    model: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. `ok` False: something is wrong. `do`: what to do about it, or what is better."""
-
-    text: str
-    ok: bool = True
-    do: tuple[str, ...] = ()
-
-
-Check = Callable[[Examined], Iterator[Finding]]
-
-
-def doctor_command(options: RunOptions, forget: str | None) -> int:
+def doctor_command(options: RunOptions, forget: str | None, commands: Mapping[str, click.Command]) -> int:
     """Check everything, or forget learned windows ("" for all of them); the exit code. Raises Usage, NothingThere."""
-    output, words = Output(), Words(language(os.environ))
-    examined = Examined(words, os.environ, state_folder(os.environ), options.policy(), options.model)
+    output = Output(as_json=options.as_json)
+    words = Words(language(os.environ))
+    if not output.takes(words("doctor well")):
+        words = Words(Language.ENGLISH)
     if forget is not None:
-        output.lines(_forgotten(examined, forget))
+        output.lines(forgotten(words, LearnedWindows(state_folder(os.environ)), forget))
         return 0
-    is_well = True
-    for check in CHECKS:
-        for finding in _found(check, examined):
-            output.line(words("doctor ok" if finding.ok else "doctor wrong", text=finding.text))
-            output.lines([words("doctor do", text=text) for text in finding.do])
-            is_well = is_well and finding.ok
-    return 0 if is_well else 1
+    policy = options.policy()
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="flower-doctor-", ignore_cleanup_errors=True) as scratch:
+        examined = Examined(words, dict(os.environ), options, policy, commands, Path(scratch).resolve())
+        for looking in _started(examined, CHECKS):
+            for finding in looking.findings(words):
+                wrong += not finding.ok
+                _tell(output, words, looking.check.name, finding)
+    output.json({"kind": "result", "ok": not wrong, "wrong": wrong})
+    if not options.as_json:
+        output.line(words("doctor ill", count=wrong) if wrong else words("doctor well"))
+    return 1 if wrong else 0
 
 
-def _found(check: Check, examined: Examined) -> Iterator[Finding]:
-    """What a check finds; an error of the disk's is a finding."""
-    try:
-        yield from check(examined)
-    except FlowerError as error:
-        yield Finding(str(error), ok=False)
+def _tell(output: Output, words: Words, name: str, finding: Finding) -> None:
+    """Say a finding, to people or to a program."""
+    output.json({"kind": "finding", "check": name, "ok": finding.ok, "text": finding.text, "do": list(finding.do)})
+    if not output.as_json:
+        mark = "doctor ok" if finding.ok else "doctor wrong"
+        output.line(words(mark, text=shorten(finding.text, _LONGEST)))
+        output.lines([words("doctor do", text=shorten(text, _LONGEST)) for text in finding.do])
 
 
-def window_check(examined: Examined) -> Iterator[Finding]:
-    """The window that a run here would start with, as far as is known without asking the CLI."""
-    words, environ, policy = examined.words, examined.environ, examined.policy
-    model = examined.model or environ.get("ANTHROPIC_MODEL")
-    source = words(f"source {WindowSource.SET}")
-    if not policy.window_given:
-        named = {**environ, **({"ANTHROPIC_MODEL": model} if model else {})}
-        kept = LearnedWindows(examined.state).read().entries if model else {}
-        learned = kept.get(key(endpoint_of(environ), model or ""))
-        policy = policy.with_window(learned.window if learned else default_window(named))
-        source = words(f"source {WindowSource.LEARNED}")
-        if learned is None:
-            source = words("ask cli", source=words(f"source {WindowSource.GUESSED}"))
-    line = words("hands off", at=used_text(policy.at)) if policy.enabled else words("no handoff")
-    text = words("doctor window", window=window_text(policy.window), source=source, line=line)
-    advice = policy.advice()
-    do = [advice] if advice else []
-    if policy.enabled and policy.at > DEAR:
-        do.append(words("doctor earlier", at=EARLIER))
-    yield Finding(text, do=tuple(do))
+@dataclass(slots=True)
+class Looking:
+    """A group that is being looked at, in a thread of its own."""
+
+    check: Check
+    examined: Examined
+    found: list[Finding] = field(default_factory=list)
+    thread: threading.Thread | None = None
+    end: float = 0.0  # on the monotonic clock
+
+    def start(self) -> None:
+        """Begin. The thread does not keep the process from ending."""
+        self.end = time.monotonic() + self.check.limit
+        self.thread = threading.Thread(target=self._look, name=f"doctor {self.check.name}", daemon=True)
+        self.thread.start()
+
+    def findings(self, words: Words) -> list[Finding]:
+        """Wait, at most to the limit; what was found."""
+        if self.thread is not None:
+            self.thread.join(max(0.0, self.end - time.monotonic()))
+            if self.thread.is_alive():
+                text = words("doctor slow", name=self.check.name, seconds=f"{self.check.limit:g}")
+                return [*self.found, Finding(text, ok=False, do=(words("doctor slow do"),))]
+        return self.found
+
+    def _look(self) -> None:
+        words = self.examined.words
+        try:
+            for finding in self.check.find(self.examined):
+                self.found.append(finding)
+        except FlowerError as error:
+            parts = tuple(part for part in (error.next,) if part)
+            self.found.append(Finding(error.what, ok=False, do=parts))
+        except Exception as error:  # noqa: BLE001  # one check must not hide the others
+            why = f"{type(error).__name__}: {error}"
+            text = words("doctor broke", name=self.check.name, why=why)
+            self.found.append(Finding(text, ok=False, do=(words("doctor broke do"),)))
 
 
-def learned_check(examined: Examined) -> Iterator[Finding]:
-    """The windows that overflows taught."""
-    words = examined.words
-    kept = LearnedWindows(examined.state).read()
-    for note in kept.notes:
-        yield Finding(note, ok=False)
-    for name, learned in sorted(kept.entries.items()):
-        command = shlex.join(["flower", "doctor", "--forget", name])
-        yield Finding(
-            words("doctor learned", **_named(name, learned), when=local_time(learned.at), text=learned.said),
-            do=(words("doctor forget", command=command),),
-        )
-    if not kept.entries:
-        yield Finding(words("doctor learned none"))
-
-
-CHECKS: tuple[Check, ...] = (learned_check, window_check)  # the first reads windows.json, and says if it is broken
-
-
-def _forgotten(examined: Examined, wanted: str) -> list[str]:
-    """Remove the learned windows of a key, an endpoint or a model ("": all); the lines that say so."""
-    words = examined.words
-
-    def is_wanted(name: str) -> bool:
-        return wanted in ("", name, *name.split(" ", 1))
-
-    removed = LearnedWindows(examined.state).forget_all(is_wanted)
-    if wanted and not removed.entries:
-        raise NothingThere(f"No window was learned for {wanted!r}.", next="flower doctor lists what was.")
-    lines = [words("doctor forgotten", **_named(name, one)) for name, one in sorted(removed.entries.items())]
-    return [*(f"! {note}" for note in removed.notes), *(lines or [words("doctor forgotten none")])]
-
-
-def _named(name: str, learned: Learned) -> dict[str, str]:
-    """The parts of a key, and its window, for the texts."""
-    endpoint, _, model = name.partition(" ")
-    return {"endpoint": endpoint, "model": model, "window": window_text(learned.window)}
+def _started(examined: Examined, checks: Sequence[Check]) -> list[Looking]:
+    """All groups, under way."""
+    looking = [Looking(check, examined) for check in checks]
+    for each in looking:
+        each.start()
+    return looking

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -22,6 +23,7 @@ from flower_mcp.cli.options import (
     window_option,
     workspace_option,
 )
+from flower_mcp.core.errors import Usage
 
 CLIENTS = ("claude-code", "claude-desktop", "inspector")  # server/clients.py has them; importing that costs a --help
 
@@ -180,7 +182,10 @@ def config(client: str, workspace: str | None) -> int:
 
 
 @command(
-    "flower doctor", "flower doctor --forget", "flower doctor --forget 'https://api.anthropic.com claude-opus-5-5'"
+    "flower doctor",
+    "flower doctor --json | jq 'select(.ok == false)'",
+    "flower doctor --forget",
+    "flower doctor --forget 'https://api.anthropic.com claude-opus-5-5'",
 )
 @click.option(
     "--forget",
@@ -195,17 +200,25 @@ def config(client: str, workspace: str | None) -> int:
 @window_option
 @headroom_option
 @at_option
+@click.option("--json", "as_json", is_flag=True, envvar="FLOWER_JSON", help="One JSON object a line, the result last.")
+@workspace_option
+@run_dir_option
 @click.pass_context
 def doctor(ctx: click.Context, /, forget: str | None, **given: Any) -> int:
     """Say what is well, and what to do about the rest.
 
-    The windows that overflows taught, and where a run with these options would hand off. Ends with 1 if something is
-    wrong.
+    Looks at this install, Claude Code, its credentials and endpoint, where a run with these options would hand off, the
+    folder, the workbench, the books, the config files, and the MCP clients that have an entry for flower-mcp. Nothing
+    is changed, and the model is not asked. Ends with 1 if something is wrong.
     """
     from flower_mcp.cli.doctor import doctor_command
-    from flower_mcp.cli.settings import without_weaker
+    from flower_mcp.cli.settings import in_workspace, without_weaker
 
-    return doctor_command(without_weaker(RunOptions(**given), ctx), forget)
+    options = without_weaker(RunOptions(**given), ctx)
+    with suppress(Usage):  # a check says what is wrong with the file
+        options, _ = in_workspace(options, ctx)
+    root = ctx.find_root().command
+    return doctor_command(options, forget, root.commands if isinstance(root, click.Group) else {})
 
 
 COMMANDS: tuple[click.Command, ...] = (hold, release, edit, show, history, diff, trust, config, doctor)

@@ -67,6 +67,20 @@ def defaults_of(file: Path, commands: Mapping[str, click.Command]) -> dict[str, 
     return defaults
 
 
+def sound_defaults(file: Path, commands: Mapping[str, click.Command]) -> dict[str, dict[str, Any]]:
+    """As `defaults_of`, each value tried as well. Raises Usage for the first one that cannot be used."""
+    defaults = defaults_of(file, commands)
+    for name, values in defaults.items():
+        context = click.Context(commands[name], info_name=name, resilient_parsing=True)
+        for option in _options(commands[name]):
+            if option.name in values:
+                try:
+                    option.type_cast_value(context, values[option.name])
+                except click.BadParameter as error:
+                    raise Usage(f"{file} cannot be used: {_name(option)}: {error.message}") from error
+    return defaults
+
+
 def in_workspace(options: RunOptions, ctx: click.Context) -> tuple[RunOptions, tuple[str, ...]]:
     """The options with what the workspace's file sets put in, and the names that counted. Raises Usage."""
     file = Path(options.workspace) / WORKSPACE_FILE
@@ -81,7 +95,9 @@ def in_workspace(options: RunOptions, ctx: click.Context) -> tuple[RunOptions, t
     known = {_name(option): option for option in _options(ctx.command)}
     values: dict[str, Any] = {}
     for key, value in found.items():
-        option = known[key]
+        option = known.get(key)
+        if option is None:
+            continue  # of a run alone
         try:
             converted = option.type_cast_value(ctx, value)
         except click.BadParameter as error:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from flower_mcp.cli import words_steps
+from flower_mcp.cli import words_doctor, words_steps
 
 
 class Language(StrEnum):
@@ -260,24 +260,6 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "off earlier",
         "! 连着两份交接都没写成,在 {window} 里的 {contexts}:--at {line} 可以早点换",
     ),
-    # flower doctor
-    "doctor ok": ("ok  {text}", "好  {text}"),
-    "doctor wrong": ("!   {text}", "!   {text}"),
-    "doctor do": ("    {text}", "    {text}"),
-    "doctor window": ("window {window} ({source}), {line}", "窗口 {window}({source}),{line}"),
-    "doctor earlier": (
-        "every request there is dear, and documents written that late have come out empty; for long tasks type: "
-        "flower --at {at}",
-        "到那里每个请求都很贵,那么晚写的交接有过空的;长的任务请用:flower --at {at}",
-    ),
-    "doctor learned none": ("no window was learned from an overflow", "没有从溢出得知的窗口"),
-    "doctor learned": (
-        "{window} for {model} at {endpoint}, learned on {when}: {text}",
-        "{endpoint} 的 {model}:{window},{when} 得知:{text}",
-    ),
-    "doctor forget": ("to remove it: {command}", "要删掉它:{command}"),
-    "doctor forgotten": ("removed: {window} for {model} at {endpoint}", "删掉了:{endpoint} 的 {model},{window}"),
-    "doctor forgotten none": ("nothing was learned, so nothing was removed", "没有得知过什么,没有可删的"),
     "refused": ("! {what}: refused, nobody is here to allow it", "! {what}:被拒绝,没有人在场允许"),
     "undecided": (
         "! a question was answered with: nobody is here, decide and note it",
@@ -325,4 +307,5 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "kept": ("the folder is kept: {folder}", "文件夹留着:{folder}"),
     **words_steps.TEXTS,
+    **words_doctor.TEXTS,
 }

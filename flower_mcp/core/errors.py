@@ -103,12 +103,10 @@ class NoCredentials(WorldsError):
 class CliMissing(WorldsError):
     """There is no Claude Code CLI to run."""
 
+    INSTALL: ClassVar[str] = "Install the supervisor's part: pip install 'flower-mcp[run]'"
+
     def __init__(self) -> None:
-        super().__init__(
-            "The Claude Code CLI was not found.",
-            kept="Nothing was started.",
-            next="Install the supervisor's part: pip install 'flower-mcp[run]'",
-        )
+        super().__init__("The Claude Code CLI was not found.", kept="Nothing was started.", next=self.INSTALL)
 
 
 class RunPartMissing(CallersError):

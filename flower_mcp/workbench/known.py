@@ -77,6 +77,14 @@ class Known:
         """Whether a person trusts what the workspace brings for Claude Code: its settings, servers and skills."""
         return str(workspace) in self._read().workspaces
 
+    def fault(self) -> str:
+        """Why the file counts for nothing, "" when it does not; it stays where it lies."""
+        try:
+            self._content()
+        except (ValueError, OSError, FlowerError) as error:
+            return str(error)
+        return ""
+
     def remember(self, workspace: Path, step: str, revision: str = "") -> None:
         """The step is known from now on; a `revision` was frozen here."""
         pair = (str(workspace), step)

@@ -51,6 +51,13 @@ class LearnedWindows:
                 entries, notes = self._entries_or_aside()
             return Kept(_counting(entries), notes)
 
+    def look(self) -> Kept:
+        """As `read`, for who may change nothing: a broken file stays where it lies, and `notes` says what is wrong."""
+        try:
+            return Kept(_counting(self._entries()))
+        except ValueError as error:
+            return Kept(notes=(f"{self.path} cannot be read ({error}).",))
+
     def find(self, key: str) -> tuple[Learned | None, tuple[str, ...]]:
         """The window that counts for a key, None when there is none; and sentences to say."""
         kept = self.read()

@@ -123,6 +123,17 @@ class Lineage:
         return {"workspace": self.workspace, "woke": 0, "steps": {}, **value}
 
 
+def fault_of(path: Path) -> str:
+    """Why a book cannot be read, "" when it can or is not there; it stays where it lies."""
+    try:
+        data = read_json_file(path)
+        if data is not None:
+            _elements(_text(data)) if path.name == MANIFEST else _parsed(data)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def _lineage(value: Mapping[str, Any], notes: tuple[str, ...]) -> LineageState:
     return LineageState(value["workspace"], value["woke"], dict(value["steps"]), notes)
 

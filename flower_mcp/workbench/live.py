@@ -227,6 +227,15 @@ class Live:
                 lock.release()
 
 
+def fault_of(data: bytes) -> str:
+    """Why these bytes are no live state, in a few words; "" when they are one, or a newer flower-mcp's."""
+    try:
+        _checked(data)
+    except ValueError as error:
+        return "" if _format(data) > FORMAT else str(error).splitlines()[0]
+    return ""
+
+
 def _can_be_lost(live: LiveStep) -> bool:
     """Whether somebody ought to be running the step."""
     return not live.state.ended and live.state is not State.IDLE

@@ -85,13 +85,18 @@ async def _call_when_armed(changed: Callable[[], object]) -> None:
 
 def remote_kind(folder: Path) -> str:
     """The type of the file system that the folder lies on, if it is one that reports no changes; else ""."""
+    kind = mount_kind(folder)
+    return kind if kind in REMOTE else ""
+
+
+def mount_kind(folder: Path) -> str:
+    """The type of the file system that the folder lies on, as the system calls it; "" where it does not say."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
     kinds = {Path(fields[1].replace("\\040", " ")): fields[2] for line in mounts if len(fields := line.split()) > 2}
-    kind = next((kinds[each] for each in (folder, *folder.parents) if each in kinds), "")
-    return kind if kind in REMOTE else ""
+    return next((kinds[each] for each in (folder, *folder.parents) if each in kinds), "")
 
 
 def _import() -> None:
