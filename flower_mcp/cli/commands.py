@@ -18,7 +18,7 @@ from flower_mcp.cli import document_commands, message_commands, settings, step_c
 from flower_mcp.cli.document_commands import SETTINGS
 from flower_mcp.cli.options import Folder, RunOptions, run_options
 from flower_mcp.cli.output import complain
-from flower_mcp.core.errors import FlowerError, OurError, Usage
+from flower_mcp.core.errors import CallersError, FlowerError, OurError, Usage
 
 _SHORT = "flower.short"  # in click's meta: the command line had no `run` in it
 SHELLS = ("bash", "zsh")
@@ -165,18 +165,22 @@ def _told(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.EIO):
         return 0  # the reader of our output has what it wanted
     if isinstance(error, click.ClickException):
-        complain(_of_click(error))
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        command = context.command_path if context is not None else "flower"
+        complain(f"{_of_click(error)} {CallersError.KEPT} `{command} --help` shows how it is called.")
         return error.exit_code
     if isinstance(error, FlowerError):
-        complain(str(error))
+        complain(error.told)
         return error.exit_code
     if isinstance(error, OSError) and error.strerror:
-        complain(f"{error.filename or 'The system'}: {error.strerror}.")
+        from flower_mcp.workbench.files import what_to_do
+
+        complain(f"{error.filename or 'The system'}: {error.strerror}. {FlowerError.KEPT} {what_to_do(error.errno)}")
         return FlowerError.exit_code
     if os.environ.get("FLOWER_DEBUG"):
         raise error
     what = f"{type(error).__name__}: {error}"
-    complain(f"a mistake in flower-mcp itself ({what}). Please report it; FLOWER_DEBUG=1 shows where it is.")
+    complain(f"a mistake in flower-mcp itself ({what}). {OurError.KEPT} {OurError.NEXT}")
     return OurError.exit_code
 
 

@@ -61,7 +61,9 @@ class Controls:
         workbench = Workbench(self._runtime.workspace)
         document = workbench.read(self._step)
         if document is None:
-            raise NothingThere(self._words("no document", step=self._step))
+            raise NothingThere(
+                self._words("no document", step=self._step), next="There is one after the first handoff: flower handoff"
+            )
         keep_before(workbench, document)
         with (
             workbench.holds.lease(self._step),

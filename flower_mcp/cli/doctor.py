@@ -115,8 +115,7 @@ class Looking:
             for finding in self.check.find(self.examined):
                 self.found.append(finding)
         except FlowerError as error:
-            parts = tuple(part for part in (error.next,) if part)
-            self.found.append(Finding(error.what, ok=False, do=parts))
+            self.found.append(Finding(error.what, ok=False, do=(error.next,)))
         except Exception as error:  # noqa: BLE001  # one check must not hide the others
             why = f"{type(error).__name__}: {error}"
             text = words("doctor broke", name=self.check.name, why=why)

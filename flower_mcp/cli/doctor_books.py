@@ -12,7 +12,7 @@ import click
 from flower_mcp.cli import settings
 from flower_mcp.cli.doctor_finding import Examined, Finding
 from flower_mcp.cli.show import home_path
-from flower_mcp.core.errors import Usage
+from flower_mcp.core.errors import FilesError, Usage
 from flower_mcp.workbench.files import what_to_do
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.ledger import LINEAGE, MANIFEST, Manifest, fault_of
@@ -45,7 +45,7 @@ def state_check(examined: Examined) -> Iterator[Finding]:
     words = examined.words
     try:
         folder = examined.state.absolute()
-    except RuntimeError:  # no home, and nothing that says where else
+    except FilesError:  # no home, and nothing that says where else
         yield Finding(words("doctor no home"), ok=False, do=(words("doctor no home do"),))
         return
     path = home_path(folder)
@@ -77,7 +77,7 @@ def config_check(examined: Examined) -> Iterator[Finding]:
         try:
             _try(file, examined, is_mine=file == mine)
         except Usage as error:
-            yield Finding(error.what, ok=False, do=(error.next or words("doctor config do"),))
+            yield Finding(error.what, ok=False, do=(error.next,))
         else:
             yield Finding(words("doctor config", path=home_path(file)))
     if not found:

@@ -2,7 +2,8 @@
 
 No request to the model is made and no credential is ever shown: the kind, and four characters at the most. The CLI
 itself says whether it can log in (`claude auth status`), since only it knows its logins. What can hurt: a user who has
-never used Claude Code would get its files by that, so it is then given a folder of the doctor's own.
+never used Claude Code would get its files by that, so it is then given a folder of the doctor's own; and a settings
+file of the workspace may name a program that gives a key, so it is asked from that folder, too.
 """
 
 from __future__ import annotations
@@ -94,12 +95,15 @@ def _cli() -> Path | None:
 
 
 def _said_by(examined: Examined) -> Mapping[str, Any]:
-    """What the CLI says of its login; empty when it says nothing."""
+    """What the CLI says of its login; empty when it says nothing, or would mend a broken file of its own by it."""
     cli = _cli()
-    if cli is None:
+    config, home = examined.environ.get("CLAUDE_CONFIG_DIR"), examined.environ.get("HOME")
+    folder = Path(config or home or examined.scratch)
+    kept = (folder / ".claude.json", (folder if config else folder / ".claude") / ".credentials.json")
+    if cli is None or not _is_json(kept[0]):
         return {}
     more = dict(_QUIET)
-    if not _has_used_claude(examined.environ):
+    if not any(_is_file(path) for path in kept):  # there is no login, and there are to be no files by this
         more["CLAUDE_CONFIG_DIR"] = str(examined.scratch / "claude")
     with suppress(ValueError, RecursionError):
         value = json.loads(output_of([str(cli), "auth", "status", "--json"], examined, CLI_LIMIT, **more) or "")
@@ -108,15 +112,18 @@ def _said_by(examined: Examined) -> Mapping[str, Any]:
     return {}
 
 
-def _has_used_claude(environ: Mapping[str, str]) -> bool:
-    """Whether there is a folder of Claude Code's that may hold a login."""
-    given, home = environ.get("CLAUDE_CONFIG_DIR"), environ.get("HOME")
-    places = [Path(given) / ".claude.json", Path(given) / ".credentials.json"] if given else []
-    if not given and home:
-        places = [Path(home) / ".claude.json", Path(home) / ".claude" / ".credentials.json"]
+def _is_file(path: Path) -> bool:
     with suppress(OSError):
-        return any(place.is_file() for place in places)
+        return path.is_file()
     return False
+
+
+def _is_json(path: Path) -> bool:
+    """Whether the file holds an object; one that is not there is well, too."""
+    try:
+        return not _is_file(path) or isinstance(json.loads(path.read_bytes()), dict)
+    except (ValueError, RecursionError, OSError):
+        return False
 
 
 def _kind(examined: Examined, said: Mapping[str, Any]) -> str:

@@ -39,7 +39,7 @@ class Examined:
 
     @property
     def state(self) -> Path:
-        """The user's state folder. Raises RuntimeError for a user without a home."""
+        """The user's state folder. Raises FilesError for a user without a home."""
         return state_folder(self.environ)
 
 

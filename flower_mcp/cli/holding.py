@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import shlex
 import socket
 
 from flower_mcp.cli.choosing import chosen_step, local_time, open_workbench
@@ -40,7 +41,9 @@ def release_command(step: str | None, workspace: str, *, as_is: bool) -> int:
     before = workbench.holds.state(step)
     if not workbench.holds.release(step, as_is=as_is, by=who()):
         and_waits = ", and no document of it waits to be launched" if as_is else ""
-        raise NothingThere(f"Nothing to release: the step {step!r} is not held{and_waits}.")
+        raise NothingThere(
+            f"Nothing to release: the step {step!r} is not held{and_waits}.", next=f"flower status {shlex.quote(step)}"
+        )
     if before is not None:
         output.line(words("was held", step=step, since=local_time(before.since), by=before.by))
     output.line(words("release as is" if as_is else "release said", step=step))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -162,7 +163,8 @@ def _compared(versions: Versions, names: Sequence[str]) -> tuple[Entry, Entry]:
     before = versions.last_frozen or next((each for each in reversed(versions.entries) if not each.is_current), None)
     if before is None:
         raise NothingThere(
-            f"There is only one version of the document of step {versions.step!r}: nothing to compare it with."
+            f"There is only one version of the document of step {versions.step!r}: nothing to compare it with.",
+            next=f"Read it: flower show {shlex.quote(versions.step)}",
         )
     return before, current
 

@@ -35,7 +35,7 @@ def say_command(given: Sequence[str], step_variable: str | None, workspace: str)
     if text == STDIN:
         text = read_stdin()
     if not text.strip():
-        raise Usage("The text is empty.", kept="Nothing was said.")
+        raise Usage("The text is empty.", kept="Nothing was said.", next="Give one: flower say 'TEXT'")
     _put(workbench, step, Asks.SAY, text)
     hands_over = live.state in (State.DRAINING, State.WRITING, State.EDITING, State.HELD)
     _tell("said to the next" if hands_over else "said", step)

@@ -154,11 +154,16 @@ class RunOptions:
         if self.at is None:
             return HandoffPolicy(**values)
         if self.headroom is not None:
-            raise Usage("--at and --headroom say the same thing in two ways: give one of them.")
+            raise Usage(
+                "--at and --headroom say the same thing in two ways.", next="Give one of them, --at 200000 for example."
+            )
         if self.window is None:
             return FixedLine(**values, line=self.at)
         if self.at >= self.window:
-            raise Usage(f"--at {self.at} is not below the window of {self.window} tokens.")
+            raise Usage(
+                f"--at {self.at} is not below the window of {self.window} tokens.",
+                next=f"Give a line below it: --at {self.window * 3 // 4}",
+            )
         return HandoffPolicy(**{**values, "headroom": self.window - self.at})
 
     def spec(self) -> AgentSpec:

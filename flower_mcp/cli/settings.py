@@ -26,6 +26,8 @@ VARIABLE = "FLOWER_CONFIG"  # the variable that names the person's file
 WORKSPACE_FILE = ".flower.toml"
 IN_WORKSPACE = ("model", "effort", "window", "at", "headroom", "max-generations", "edit-window", "plain", "budget")
 LARGEST = 64 * 1024  # bytes; a config file is a few lines
+_MEND = "Make it a readable file of a few lines, or move it away; `flower doctor` looks at it."
+_CHANGE = "Change that line, or remove it; `flower --help` says what each option takes."
 _EITHER = ("at", "headroom")  # they say one thing in two ways: the stronger source wins
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
@@ -37,7 +39,10 @@ def user_file(environ: Mapping[str, str]) -> Path:
         return Path(given).expanduser()
     from platformdirs import user_config_path
 
-    return user_config_path("flower", appauthor=False) / "config.toml"
+    try:
+        return user_config_path("flower", appauthor=False) / "config.toml"
+    except RuntimeError:  # a user without a home, who has no such file either
+        return Path(os.sep) / "nonexistent" / "config.toml"
 
 
 def defaults_of(file: Path, commands: Mapping[str, click.Command]) -> dict[str, dict[str, Any]]:
@@ -77,7 +82,7 @@ def sound_defaults(file: Path, commands: Mapping[str, click.Command]) -> dict[st
                 try:
                     option.type_cast_value(context, values[option.name])
                 except click.BadParameter as error:
-                    raise Usage(f"{file} cannot be used: {_name(option)}: {error.message}") from error
+                    raise Usage(f"{file} cannot be used: {_name(option)}: {error.message}", next=_CHANGE) from error
     return defaults
 
 
@@ -101,7 +106,7 @@ def in_workspace(options: RunOptions, ctx: click.Context) -> tuple[RunOptions, t
         try:
             converted = option.type_cast_value(ctx, value)
         except click.BadParameter as error:
-            raise Usage(f"{file} cannot be used: {key}: {error.message}", kept="Nothing was started.") from error
+            raise Usage(f"{file} cannot be used: {key}: {error.message}", next=_CHANGE) from error
         if _counts(ctx, options, key, converted):
             values[str(option.name)] = converted
     kept = _only_one(options, ctx, values)
@@ -140,9 +145,9 @@ def _read(file: Path) -> dict[str, Any]:
         with file.open("rb") as opened:
             data = opened.read(LARGEST + 1)
     except OSError as error:
-        raise Usage(f"The config file {file} cannot be read: {error.strerror}.") from error
+        raise Usage(f"The config file {file} cannot be read: {error.strerror}.", next=_MEND) from error
     if len(data) > LARGEST:
-        raise Usage(f"The config file {file} is larger than {LARGEST // 1024} kB.")
+        raise Usage(f"The config file {file} is larger than {LARGEST // 1024} kB.", next=_MEND)
     import tomllib
 
     try:
@@ -166,5 +171,5 @@ def _unknown(file: Path, key: str, known: Iterable[str]) -> Usage:
     like = get_close_matches(key.rpartition(".")[2], list(known), n=1)
     return Usage(
         f"{file}: there is no option {key!r}.",
-        next=f"Did you mean {like[0]!r}?" if like else "flower --help lists the options.",
+        next=f"Did you mean {like[0]!r}?" if like else "`flower --help` lists the options.",
     )

@@ -30,7 +30,9 @@ def task_from(words: Sequence[str], *, short: bool, commands: Iterable[str]) -> 
         return None
     commands = sorted(commands)
     if short and words[0] in commands:
-        raise Usage(f"The command comes before its options: flower {words[0]} ...")
+        raise Usage(
+            f"`{words[0]}` is a command, and a command comes before its options.", next=f"flower {words[0]} --help"
+        )
     if len(words) > 1:
         raise Usage(
             f"A task is one argument, and these are {len(words)}.",
@@ -87,7 +89,7 @@ def _is_one_word(text: str) -> bool:
 
 def read_stdin() -> str:
     if sys.stdin is None:
-        raise Usage("There is no stdin to read the task from.")
+        raise Usage("There is no stdin to read the task from.", next="Give it as an argument: flower 'TASK'")
     return _decoded(sys.stdin.buffer.read())
 
 

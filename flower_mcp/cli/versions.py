@@ -108,7 +108,10 @@ class Versions:
                 next=f"Name one by its number, generation (g1) or revision: flower history {self.step}",
             )
         if len(found) > 1:
-            raise Usage(f"{name!r} is the beginning of {len(found)} revisions: {', '.join(found)}.")
+            listed = ", ".join(found)
+            raise Usage(
+                f"{name!r} is the beginning of {len(found)} revisions: {listed}.", next="Give more of its digits."
+            )
         return next(iter(found.values()))
 
     def _with_revision(self, wanted: str | None) -> Entry | None:

@@ -178,10 +178,6 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "doctor config": ("config file {path}", "配置文件 {path}"),
     "doctor no config": ("no config file ({path})", "没有配置文件({path})"),
-    "doctor config do": (
-        "mend the file; a line looks like: window = 200000",
-        "改好这个文件;一行像这样:window = 200000",
-    ),
     "doctor state": ("state folder {path} can be written", "状态文件夹 {path} 能写"),
     "doctor state closed": ("the state folder {path} cannot be written: {why}", "状态文件夹 {path} 不能写:{why}"),
     "doctor name state": ("name another one: export FLOWER_STATE_DIR=DIR", "换一个:export FLOWER_STATE_DIR=DIR"),

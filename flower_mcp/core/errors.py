@@ -10,24 +10,38 @@ from typing import ClassVar
 
 
 class FlowerError(Exception):
-    """The root. `what` happened, what was `kept`, what to do `next`; each is a sentence without a full stop at need."""
+    """The root. `what` happened, what was `kept`, what to do `next`; each is a sentence without a full stop at need.
+
+    A class says what was kept and what to do where a raise has nothing better: `kept` and `next` are never empty. As a
+    text it is the words of its raise alone, to be put into other sentences; `told` is all three, for a person.
+    """
 
     exit_code: ClassVar[int] = 1
+    KEPT: ClassVar[str] = "What is on disk was left as it was."
+    NEXT: ClassVar[str] = "`flower doctor` looks for what is wrong here."
 
     def __init__(self, what: str, *, kept: str = "", next: str = "") -> None:
         super().__init__(what)
         self.what = what
-        self.kept = kept
-        self.next = next
+        self.kept = kept or self.KEPT
+        self.next = next or self.NEXT
+        self._own = (what, kept, next)
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.what, self.kept, self.next) if part)
+        return " ".join(part for part in self._own if part)
+
+    @property
+    def told(self) -> str:
+        """What happened, what was kept, and what to do next."""
+        return " ".join((self.what, self.kept, self.next))
 
 
 class CallersError(FlowerError):
     """The caller asked for something that cannot be done as asked. Nothing was started or written."""
 
     exit_code = 2
+    KEPT = "Nothing was started or changed."
+    NEXT = "`flower --help` shows what there is."
 
 
 class Usage(CallersError, ValueError):
@@ -56,6 +70,7 @@ class NothingThere(CallersError):
     """A step, a document or a generation that does not exist."""
 
     exit_code = 5
+    NEXT = "`flower list` shows the steps that there are."
 
 
 class FilesError(FlowerError):
@@ -80,9 +95,14 @@ class Conflict(FilesError):
 class LockTimeout(FilesError):
     """Somebody else held the write lock for longer than a writer waits."""
 
+    NEXT = "Try again; `flower doctor` says who holds which lock."
+
 
 class WorldsError(FlowerError):
     """The network, the model's service or another program failed."""
+
+    KEPT = "What was done so far is kept."
+    NEXT = "Try again; `flower doctor` looks at what is needed."
 
 
 class NoCredentials(WorldsError):
@@ -126,9 +146,13 @@ class ChartPartMissing(CallersError):
     def __init__(self) -> None:
         super().__init__(
             "The part that draws charts is not installed.",
+            kept="Nothing was drawn.",
             next="Install it: pip install 'flower-mcp[chart]'",
         )
 
 
 class OurError(FlowerError):
     """A mistake in flower-mcp itself, an illegal move for example. Worth a bug report."""
+
+    KEPT = "What was written so far is kept."
+    NEXT = "Please report it; FLOWER_DEBUG=1 shows where it is."

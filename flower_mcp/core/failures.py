@@ -113,24 +113,25 @@ class Rule:
     next: str = ""
 
 
+SMALLER = "Give a smaller task, or a model with a larger window: --model NAME"
 LATER = "Run flower again: it goes on from here."
 
 RULES: dict[Failure, Rule] = {
-    Failure.NONE: Rule(Action.NOTHING),
+    Failure.NONE: Rule(Action.NOTHING, next=LATER),
     Failure.OUR_BREAK: Rule(
         Action.STOP, next="A hook in the settings stopped the work; look at .claude/settings.json."
     ),
-    Failure.ABORTED: Rule(Action.NOTHING),
+    Failure.ABORTED: Rule(Action.NOTHING, next=LATER),
     Failure.BUDGET: Rule(Action.STOP, next="Go on with a larger --budget."),
     Failure.TURNS: Rule(Action.STOP, next="Go on with a larger --max-turns."),
-    Failure.OVERFLOW: Rule(Action.HAND_OFF),
-    Failure.POISONED: Rule(Action.HAND_OFF),
+    Failure.OVERFLOW: Rule(Action.HAND_OFF, next=SMALLER),
+    Failure.POISONED: Rule(Action.HAND_OFF, next=LATER),
     Failure.NO_ROOM: Rule(
         Action.STOP,
         next="Ask for less: CLAUDE_CODE_MAX_OUTPUT_TOKENS=8000 flower, or take a model with a larger window.",
     ),
     Failure.OUTPUT_LIMIT: Rule(Action.RETRY, limit=2, next=LATER),
-    Failure.CREDENTIALS: Rule(Action.STOP),
+    Failure.CREDENTIALS: Rule(Action.STOP, next="`flower doctor` says which credentials are used."),
     Failure.PERMISSION: Rule(Action.STOP, next="Ask the account's owner which models and regions it may use."),
     Failure.BILLING: Rule(Action.STOP, next="Add credit to the account, then run flower again: it goes on from here."),
     Failure.PLAN: Rule(
@@ -147,7 +148,7 @@ RULES: dict[Failure, Rule] = {
     Failure.SILENT: Rule(Action.RETRY, limit=3, next=LATER),
     Failure.NO_CONVERSATION: Rule(Action.RETRY, limit=1, next=LATER),
     Failure.ID_IN_USE: Rule(Action.RETRY, limit=1, next=LATER),
-    Failure.REFUSED_START: Rule(Action.STOP),
+    Failure.REFUSED_START: Rule(Action.STOP, next="`flower doctor` looks at the CLI and the folder."),
     Failure.UNKNOWN: Rule(Action.RETRY, limit=2, next=LATER),
 }
 

@@ -43,14 +43,19 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 def _tokens(name: str, value: object, *, positive: bool) -> int:
     """Check a number of tokens (or of handoffs); answer it as an int. Raises Usage."""
     if not _is_number(value) or value < 0 or (positive and int(value) <= 0):
-        raise Usage(f"{name} must be a number {'above 0' if positive else '0 or more'}, not {value!r}.")
+        raise Usage(
+            f"{name} must be a number {'above 0' if positive else '0 or more'}, not {value!r}.",
+            next=f"Give a number of tokens: {name}=200_000."
+            if name in ("window", "headroom")
+            else f"Give a number: {name}=8.",
+        )
     return int(value)
 
 
 def _seconds(name: str, value: object) -> float:
     """Check a number of seconds. Raises Usage."""
     if not _is_number(value) or value < 0:
-        raise Usage(f"{name} must be a number of seconds, 0 or more, not {value!r}.")
+        raise Usage(f"{name} must be a number of seconds, 0 or more, not {value!r}.", next=f"Give one: {name}=60.0.")
     return float(value)
 
 
@@ -182,7 +187,10 @@ class CompactPolicy:
 
     def __post_init__(self) -> None:
         if self.mode not in ("no_summary", "auto"):
-            raise Usage(f"CompactPolicy mode must be 'no_summary' or 'auto', not {self.mode!r}.")
+            raise Usage(
+                f"There is no mode {self.mode!r} of CompactPolicy.",
+                next="CompactPolicy mode must be 'no_summary' or 'auto'.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,23 +245,34 @@ class AgentSpec:
 
     def __post_init__(self) -> None:
         if not str(self.name or "").strip():
-            raise Usage("A step needs a name that is not empty.")
+            raise Usage("A step needs a name that is not empty.", next="Give one: --step docs")
         if len(self.name) > LONGEST_NAME or "\0" in self.name or not _is_unicode(self.name):
-            raise Usage(f"A step's name is text of at most {LONGEST_NAME} characters, without NUL.")
+            raise Usage(
+                f"A step's name is text of at most {LONGEST_NAME} characters, without NUL.",
+                next="Give one: --step docs",
+            )
         if self.permission_mode not in PERMISSION_MODES:
             known = ", ".join(PERMISSION_MODES)
-            raise Usage(f"permission_mode must be one of {known}, not {self.permission_mode!r}.")
+            raise Usage(
+                f"There is no permission_mode {self.permission_mode!r}.",
+                next=f"permission_mode must be one of {known}.",
+            )
         if self.effort is not None and self.effort not in EFFORTS:
-            raise Usage(f"effort must be one of {', '.join(EFFORTS)}, not {self.effort!r}.")
+            raise Usage(f"There is no effort {self.effort!r}.", next=f"effort must be one of {', '.join(EFFORTS)}.")
         if self.max_turns is not None:
             _tokens("max_turns", self.max_turns, positive=True)
         if self.max_budget_usd is not None and not _seconds("max_budget_usd", self.max_budget_usd) > 0:
-            raise Usage("max_budget_usd must be above 0.")
+            raise Usage("max_budget_usd must be above 0.", next="Give USD: max_budget_usd=5.0, or None for no limit.")
         for lists in ("allowed_tools", "disallowed_tools", "setting_sources"):
             if isinstance(getattr(self, lists), str):
-                raise Usage(f"{lists} must be a list of names, not one string: {getattr(self, lists)!r}.")
+                raise Usage(
+                    f"{lists} must be a list of names, not one string: {getattr(self, lists)!r}.",
+                    next="Put it in a tuple.",
+                )
         if "flower" in self.mcp_servers:
-            raise Usage("The MCP server name 'flower' is taken by the supervisor's own server; use another name.")
+            raise Usage(
+                "The MCP server name 'flower' is taken by the supervisor's own server.", next="Use another name."
+            )
 
     def named(self, step: str) -> AgentSpec:
         """The same agent for a step of another name."""

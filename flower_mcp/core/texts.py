@@ -45,7 +45,7 @@ def load(name: str) -> str:
     Raises PromptMissing for a name that is none of NAMES and when the installation lacks the file.
     """
     if name not in NAMES:
-        raise PromptMissing(f"There is no prompt {name!r}; there are {', '.join(NAMES)}.")
+        raise PromptMissing(f"There is no prompt {name!r}; there are {', '.join(NAMES)}.", next="Ask for one of these.")
     for folder in _folders():
         file = folder.joinpath(f"{name}.md")
         if file.is_file():

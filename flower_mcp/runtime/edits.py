@@ -18,6 +18,7 @@ from flower_mcp.core.changes import sections_changed
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
+from flower_mcp.core.failures import LATER
 from flower_mcp.core.review import Choice
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.runtime.window import EditWindow
@@ -122,7 +123,9 @@ def _hold(run: StepRun) -> bool:
     try:
         run.holds.hold(run.step, REVIEW)
     except (OSError, FlowerError) as error:
-        run.record.change(error=f"Stopped before the launch, since it could not be held for your review: {error}")
+        run.record.change(
+            error=f"Stopped before the launch, since it could not be held for your review: {error} {LATER}"
+        )
         return False
     return True
 

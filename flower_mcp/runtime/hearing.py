@@ -238,7 +238,7 @@ class Hearing:
             run.record.is_ours = False
             run.record.change(
                 error="The workbench was deleted while the step ran, and another supervisor has taken the step. "
-                "This one has stopped; its sessions are in the books."
+                "This one has stopped; its sessions are in the books. `flower status` shows the other one."
             )
             run.ask("stop")
 

@@ -107,7 +107,10 @@ def prepare(cli: Path, folder: Path, *, run_id: str, ours: Mapping[str, str]) ->
     variables = {**ours, keeper.RUN_VARIABLE: run_id, keeper.KEEPER_VARIABLE: keeper_id}
     for name, value in variables.items():
         if not name or "=" in name or "\0" in name + value:
-            raise Usage(f"The environment variable {name!r} cannot be passed to the CLI: NUL, or a name with '='.")
+            raise Usage(
+                f"The environment variable {name!r} cannot be passed to the CLI: NUL, or a name with '='.",
+                next="Take it out of the spec's env.",
+            )
     private = folder.absolute() / f"keeper-{keeper_id}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     private.mkdir(mode=0o700)

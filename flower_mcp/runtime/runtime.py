@@ -19,6 +19,7 @@ from typing import Any, Self
 from flower_mcp.core.books import LiveStep, State, StepResult, as_json
 from flower_mcp.core.errors import Busy, FilesError, FlowerError, NothingThere, Usage
 from flower_mcp.core.events import Place
+from flower_mcp.core.failures import LATER
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
 from flower_mcp.runtime.hearing import forget_requests
 from flower_mcp.runtime.permissions import Asker
@@ -105,7 +106,10 @@ class Runtime:
         for what cannot be run; failures of the world are in the row.
         """
         if on_event is not None and inspect.iscoroutinefunction(on_event):
-            raise Usage("on_event must be a plain function; it is called from the event loop and must not block.")
+            raise Usage(
+                "on_event must be a plain function; it is called from the event loop and must not block.",
+                next="Give a function made with def, not with async def.",
+            )
         spec = spec.named(step or spec.name)
         prompt = prompt if prompt.strip() else ""
         if spec.name in self._running:
@@ -138,7 +142,11 @@ class Runtime:
         """
         chosen = self._chosen(step)
         if not chosen:
-            raise NothingThere("Nothing runs here that could be told.", kept="Nothing was said.")
+            raise NothingThere(
+                "Nothing runs here that could be told.",
+                kept="Nothing was said.",
+                next="Start a step first: Runtime.run",
+            )
         for run in chosen:
             run.hearing.add(text, by)
             run.wake()
@@ -211,7 +219,7 @@ class Runtime:
         in_lineage = belief.known and spec.name in lineage.steps and lineage.workspace in ("", str(self.workspace))
         something = not fresh and (before is not None or in_lineage or self._has_document(spec.name))
         if not prompt and not something:
-            raise Usage("There is nothing to go on with: give a task.", next="flower 'TASK'")
+            raise Usage("There is nothing to go on with: give a task.", next="Give one: flower 'TASK'")
         environ = {**os.environ, **spec.env, **({"ANTHROPIC_MODEL": spec.model} if spec.model else {})}
         source = WindowSource.SET if self.policy.window_given else WindowSource.GUESSED
         policy = self.policy if self.policy.window_given else self.policy.with_window(default_window(environ))
@@ -308,7 +316,7 @@ def _lacking(before: LiveStep | None, rows: tuple[Mapping[str, Any], ...]) -> St
     if before is None or not before.row.run:  # a server's own entry for a step that never ran has no run
         return None
     if not before.state.ended:
-        why = before.row.error or "the supervisor ended without closing its books"
+        why = before.row.error or f"The supervisor ended without closing its books. {LATER}"
         return replace(before.row, state=State.STOPPED, error=why)
     known = next((row for row in rows if row.get("run") == before.row.run), None)
     return None if known is not None and known.get("ended_at") == before.row.ended_at else before.row

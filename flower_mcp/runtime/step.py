@@ -204,9 +204,9 @@ class StepRun:
         logging.getLogger(__name__).debug("a mistake in flower-mcp", exc_info=error)
         if os.environ.get("FLOWER_DEBUG"):
             raise error
-        told = f"a mistake in flower-mcp itself ({type(error).__name__}: {error}); please report it"
+        told = f"a mistake in flower-mcp itself ({type(error).__name__}: {error}). {OurError.KEPT} {OurError.NEXT}"
         if isinstance(error, FlowerError) and not isinstance(error, OurError):
-            told = str(error)
+            told = error.told
         self.record.change(live={"state": State.FAILED}, state=State.FAILED, error=told)
         self.record.event(Kind.ERROR, told, failure="mistake", final=True)
 

@@ -38,7 +38,7 @@ def configuration(client: str, workspace: Path | None, program: Path, arguments:
         raise Usage(f"There is no client {client!r}.", next=f"The clients are {', '.join(Client)}.")
     for path in (program, workspace):
         if path is not None and not path.is_absolute():
-            raise Usage(f"{path} is not an absolute path.")
+            raise Usage(f"{path} is not an absolute path.", next="Name it from the root on.")
     if workspace is None and client != Client.CLAUDE_CODE:
         raise Usage(f"{client} starts servers in no particular folder.", next="Name the workspace: --workspace FOLDER")
     command = [str(program), *arguments, *(() if workspace is None else ("--workspace", str(workspace)))]

@@ -92,7 +92,10 @@ class Resources:
         with _told():
             live = self._service.steps.live(step)
             if live is None or not generation.isascii() or not generation.isdigit() or len(generation) > 9:
-                raise NothingThere(f"There is no generation {generation[:60]!r} of step {step[:60]!r}.")
+                raise NothingThere(
+                    f"There is no generation {generation[:60]!r} of step {step[:60]!r}.",
+                    next="handoff_status lists them.",
+                )
             return past(self._service.workbench, live, int(generation)).text
 
     def steps(self, beginning: str) -> list[str]:

@@ -179,7 +179,8 @@ def keep_elsewhere(debt: Debt, folders: Iterable[Path] | None = None) -> Path | 
 
 
 def _elsewhere() -> Iterable[Path]:
-    yield state_folder() / UNWRITTEN
+    with suppress(FilesError):  # no home
+        yield state_folder() / UNWRITTEN
     with suppress(OSError):
         yield Path(tempfile.mkdtemp(prefix="flower-"))
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from flower_mcp.core.errors import FilesError
 from flower_mcp.core.policy import guess_window
 
 STATE_FOLDER = "FLOWER_STATE_DIR"  # the variable that puts the user's state somewhere else
@@ -30,7 +31,10 @@ def default_window(environ: Mapping[str, str] | None = None) -> int:
 
 
 def state_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """The user's state folder for flower: $FLOWER_STATE_DIR, else the system's usual place. It may not exist yet."""
+    """The user's state folder for flower: $FLOWER_STATE_DIR, else the system's usual place. It may not exist yet.
+
+    Raises FilesError for a user without a home.
+    """
     environ = os.environ if environ is None else environ
     given = environ.get(STATE_FOLDER)
     if given:
@@ -40,7 +44,12 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
 
         return user_state_path("flower", appauthor=False)
     state = environ.get("XDG_STATE_HOME", "").strip()  # as platformdirs has it, which `flower hook` cannot wait for
-    return Path(state or "~/.local/state").expanduser() / "flower"
+    try:
+        return Path(state or "~/.local/state").expanduser() / "flower"
+    except RuntimeError as error:
+        raise FilesError(
+            "This user has no home folder, so nothing can be remembered.", next="Name a folder: FLOWER_STATE_DIR=DIR"
+        ) from error
 
 
 def endpoint_of(environ: Mapping[str, str]) -> str:

@@ -57,6 +57,16 @@ def flower(
     return Done(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
 
 
+def run_in_process(program: str, arguments: list[str], cwd: Path, environment: Mapping[str, str]) -> Done:
+    """`flower` with the arguments in a process in which `program` has run first."""
+    whole = f"import sys\n{program}\nfrom flower_mcp.cli.main import main\nmain()"
+    command = [sys.executable, "-c", whole, *arguments]
+    done = subprocess.run(
+        command, cwd=cwd, env=dict(environment), capture_output=True, text=True, timeout=LIMIT, check=False
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
 class Terminal:
     """A process at a pseudo-terminal. `shown` is all that it has printed there."""
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from flower_mcp.demo.model import ScriptedModel, failure
-from tests.cli.processes import Done, contents, flower
+from tests.cli.processes import Done, contents, flower, run_in_process
 from tests.e2e.harness import NOWHERE
 
 TASK = "Say hello."
@@ -81,6 +79,7 @@ def test_bad_input_is_told_in_one_sentence_and_writes_nothing(
     if arguments[:2] == ["demo", "--keep"]:
         done = Done(done.code, "", done.err)  # its first line is the demo's
     assert_one_sentence(done, 2, *parts)
+    assert "Nothing was " in done.err  # what was kept
     assert contents(tmp_path) == before
     assert sorted(path.name for path in folder.iterdir()) == ["file"]
 
@@ -138,16 +137,7 @@ def test_a_workbench_that_leads_out_of_the_workspace_is_refused(workspace: Path,
 
 def _in_process(program: str, workspace: Path, environment: dict[str, str]) -> Done:
     """`flower run TASK` in a process in which `program` has run first."""
-    whole = f"import sys\n{program}\nfrom flower_mcp.cli.main import main\nmain()"
-    done = subprocess.run(
-        [sys.executable, "-c", whole, "run", TASK],
-        cwd=workspace,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return run_in_process(program, ["run", TASK], workspace, environment)
 
 
 def test_an_install_without_the_supervisor_says_what_to_type(workspace: Path, environment: dict[str, str]) -> None:
@@ -160,6 +150,8 @@ def test_an_install_without_the_supervisor_says_what_to_type(workspace: Path, en
 
 
 def test_native_windows_is_told_what_works_there(workspace: Path, environment: dict[str, str]) -> None:
+    environment["FLOWER_CONFIG"] = "none.toml"  # finding the usual one takes a system that is Windows in earnest
+
     done = _in_process("import click; sys.platform = 'win32'", workspace, environment)
 
     assert_one_sentence(done, 2, "Windows", "WSL")
