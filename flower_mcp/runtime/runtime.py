@@ -293,6 +293,12 @@ def _run_dir(given: str | Path, workspace: Path) -> Path:
             kept="Nothing was written.",
             next="Remove the link, or name the folder that it leads to: --run-dir DIR",
         )
+    if path.is_symlink() and not path.exists():
+        raise FilesError(
+            f"The run folder {path} is not a folder: it is a link that leads nowhere.",
+            kept="Nothing was written.",
+            next="Remove the link, or use another folder: --run-dir DIR",
+        )
     nearest = next(parent for parent in (path, *path.parents) if parent.exists())
     if not nearest.is_dir():
         raise Usage(f"The run folder {path} cannot be made: {nearest} is not a folder.", next="Use --run-dir DIR")
