@@ -98,6 +98,7 @@ def _rights_and_links(examined: Examined, workbench: Workbench) -> Iterator[Find
     """What others may read, and links that lead out."""
     words, opened, links, others = examined.words, [], [], []
     home = os.path.realpath(workbench.folder)
+    is_open = os.name == "posix" and stat.S_IMODE(workbench.folder.stat().st_mode) & 0o077  # else nobody gets in
     for path in _files(workbench.folder, deep=True, folders=True):
         with suppress(OSError):
             facts = path.lstat()
@@ -106,7 +107,7 @@ def _rights_and_links(examined: Examined, workbench: Workbench) -> Iterator[Find
                     links.append(path)
             elif hasattr(os, "geteuid") and facts.st_uid != os.geteuid():
                 others.append(path)
-            elif os.name == "posix" and stat.S_IMODE(facts.st_mode) & 0o077 and path.name != ".gitignore":
+            elif is_open and stat.S_IMODE(facts.st_mode) & 0o077 and path.name != ".gitignore":
                 opened.append(path)
     folder = shlex.quote(str(workbench.folder))
     if links:

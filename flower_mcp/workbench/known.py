@@ -129,14 +129,13 @@ class Known:
             return _Content()
 
     def _change(self, change: Callable[[_Content], _Content]) -> None:
-        path = self.path
         try:
             with self._locked():
                 before = self._or_aside()
                 after = change(before)
                 if after != before:
                     data = _data(after)
-                    write_whole(path, data, durable=False)
+                    write_whole(self.path, data, durable=False)
                     self._last = (data, after)
         except (OSError, FlowerError) as error:
             self._say(f"What was written here cannot be noted, so it will have to be trusted again: {error}")

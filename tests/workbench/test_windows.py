@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from flower_mcp.core.errors import FilesError
+from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.windows import default_window, endpoint_of, state_folder
 
 
@@ -42,3 +44,20 @@ def test_the_state_folder_can_be_put_elsewhere(tmp_path: Path) -> None:
 )
 def test_an_endpoint_is_known_by_its_address_without_secrets(environ: dict[str, str], expected: str) -> None:
     assert endpoint_of(environ) == expected
+
+
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pwd
+
+    def nobody(_id: object) -> None:
+        raise KeyError("nobody")
+
+    for name in ("HOME", "FLOWER_STATE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    said: list[str] = []
+
+    with pytest.raises(FilesError, match="FLOWER_STATE_DIR=DIR"):
+        state_folder({})
+    Known(say=said.append).keep("0123456789ab")
+    assert "no home folder" in said[0]
