@@ -66,8 +66,11 @@ class Place:
             "lease": lambda: workbench.holds.lease("work").__enter__(),
             "run lock": lambda: workbench.run_lock("work").acquire(),
             "put away": lambda: workbench.documents.put_away("work"),
-            "manifest": lambda: (Manifest(self.runs).put(ROW), Manifest(self.runs).rows()),
-            "lineage": lambda: (Lineage(self.runs).remember("work", "an-id"), Lineage(self.runs).wake()),
+            "manifest": lambda: (list(map(say, Manifest(self.runs).put(ROW))), Manifest(self.runs).rows()),
+            "lineage": lambda: (
+                list(map(say, Lineage(self.runs).remember("work", "an-id").notes)),
+                Lineage(self.runs).wake(),
+            ),
             "keeper": lambda: prepare(Path("/bin/true"), self.runs, run_id="r", ours={}).close(),
             "known": lambda: known.remember(self.workspace, "work", "x"),
             "is known": lambda: known.step(self.workspace, "work"),
