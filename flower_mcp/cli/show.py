@@ -13,6 +13,7 @@ from typing import Any
 
 from flower_mcp.cli.output import shorten
 from flower_mcp.cli.show_edits import EditFacts, edit_lines
+from flower_mcp.cli.show_waits import wait_lines
 from flower_mcp.cli.show_windows import source_text, window_lines
 from flower_mcp.cli.words import Words
 from flower_mcp.core.books import Generation, StepResult
@@ -73,7 +74,7 @@ class Log:
             Kind.ERROR: self._error,
             Kind.DRAIN: self._note,
             Kind.RETRY: self._note,
-            Kind.WAIT: self._note,
+            Kind.WAIT: lambda event: wait_lines(words, event, facts.go_on),
         }
 
     def lines(self, event: Event, generation: int, advice: str | None = None) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from flower_mcp.cli import words_doctor, words_steps
+from flower_mcp.cli import words_doctor, words_steps, words_waits
 
 
 class Language(StrEnum):
@@ -308,4 +308,5 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "kept": ("the folder is kept: {folder}", "文件夹留着:{folder}"),
     **words_steps.TEXTS,
     **words_doctor.TEXTS,
+    **words_waits.TEXTS,
 }

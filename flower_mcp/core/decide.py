@@ -40,6 +40,7 @@ class Ending(StrEnum):
     CLOSED = "window closed"
     # failures of the world, and the person
     RETRY = "try again"
+    WAIT = "wait"
     PAUSED = "pause over"
     GIVE_UP = "give up"
     STOP = "stop"
@@ -74,6 +75,7 @@ class Move(StrEnum):
     DEGRADE = "degrade and freeze"
     OPEN_WINDOW = "open the edit window"
     PAUSE = "pause"
+    WAIT = "wait"
     FINISH = "finish"
     FAIL = "fail"
     STOP = "stop"
@@ -120,6 +122,7 @@ def _rows() -> Iterable[Transition]:
     yield Transition(State.WRITING, Ending.FROZEN, Guard.THIN, Move.STOP, State.STOPPED)
 
     yield Transition(State.WRITING, Ending.GIVE_UP, any_, Move.FAIL, State.FAILED)
+    yield Transition(State.WRITING, Ending.WAIT, any_, Move.WAIT, State.WAITING)
 
     yield Transition(State.EDITING, Ending.CLOSED, any_, Move.LAUNCH, State.LAUNCHING)
 
@@ -131,6 +134,7 @@ def _rows() -> Iterable[Transition]:
         yield Transition(state, Ending.OVERFLOW, any_, Move.REWIND, State.WRITING)
         yield Transition(state, Ending.OVERFLOW, Guard.BARREN, Move.FAIL, State.FAILED)
         yield Transition(state, Ending.RETRY, any_, Move.PAUSE, State.WAITING)
+        yield Transition(state, Ending.WAIT, any_, Move.WAIT, State.WAITING)
         yield Transition(state, Ending.GIVE_UP, any_, Move.FAIL, State.FAILED)
         yield Transition(state, Ending.BUDGET, any_, Move.STOP, State.STOPPED)
         yield Transition(state, Ending.TURNS, any_, Move.STOP, State.STOPPED)

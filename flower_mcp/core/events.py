@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Phase(StrEnum):
-    """The phases within kinds session, handoff, edit and context: `payload["phase"]`. A measured context has none."""
+    """The phases within session, handoff, edit, wait and context: `payload["phase"]`. A measured context has none."""
 
     STARTED = "started"
     RESUMED = "resumed"

@@ -1,10 +1,10 @@
 """How a turn ended, and what that asks for: retry, wait, stop, hand off, or nothing.
 
 Two steps, both pure: `failure_of` finds the kind, by structure first (terminal_reason, HTTP status, exit) and by the
-words of an error last; `RULES` says what each kind asks for. How full the session was is a second sign: what nobody
-knows is most probably a full context near the end of the window. A failed turn arrives as subtype "success" with
-is_error set, so the subtype is not looked at; an answer's prose and tool results must never be fed in, only an error's
-text. The shapes were tried against the real CLI (docs/decisions.md).
+words of an error last; `RULES` says what each kind asks for, and `action_of` whether what would wait may wait. How full
+the session was is a second sign: what nobody knows is most probably a full context near the end of the window. A failed
+turn arrives as subtype "success" with is_error set, so the subtype is not looked at; an answer's prose and tool results
+must never be fed in, only an error's text. The shapes were tried against the real CLI (docs/decisions.md).
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Failure(StrEnum):
     RATE = "rate limit"
     SERVER = "server error"
     NETWORK = "network"
+    UNREACHABLE = "the endpoint cannot be reached"
     MALFORMED = "malformed answers"
     CLI_DIED = "the CLI ended"
     SILENT = "the CLI is silent"
@@ -55,6 +56,7 @@ class Action(StrEnum):
 
     NOTHING = "nothing"
     RETRY = "retry"
+    WAIT = "wait"
     STOP = "stop"
     HAND_OFF = "hand off"
 
@@ -66,6 +68,9 @@ class Outcome:
     `status` is an HTTP status; `error` the kind that an assistant message carried; `text` the error's words (empty
     for a turn that went well), `details` the API's own, where the CLI put others in their place; `empty` says that a
     turn went well without a word; `exit_code` is set when the process ended; `stderr` its last lines.
+
+    `resets_at` is when a usage limit is reset (seconds since the epoch), as the CLI reported it or as the words say;
+    `unreachable`: the endpoint was looked at, and does not take connections.
 
     How full the session was: `context` (tokens of its last request), `window` (tokens, 0: not known), and `fresh` for
     one that has had no answer yet.
@@ -86,6 +91,8 @@ class Outcome:
     context: int = 0
     window: int = 0
     fresh: bool = False
+    resets_at: float | None = None
+    unreachable: bool = False
 
     def fills(self, share: float) -> bool:
         """Whether the last request carried at least this share of the window."""
@@ -115,6 +122,8 @@ class Rule:
 
 SMALLER = "Give a smaller task, or a model with a larger window: --model NAME"
 LATER = "Run flower again: it goes on from here."
+LONGEST = 6 * 3600.0  # seconds that a usage limit is waited for: the limits for some hours, not those for a week
+MOST_WAITS = 8  # in a row for limits that are reset and refuse again, without an answer between
 
 RULES: dict[Failure, Rule] = {
     Failure.NONE: Rule(Action.NOTHING, next=LATER),
@@ -139,10 +148,11 @@ RULES: dict[Failure, Rule] = {
     ),
     Failure.MODEL: Rule(Action.STOP, next="Name a model that the endpoint serves: --model NAME"),
     Failure.REFUSAL: Rule(Action.STOP, next="Say the task in other words: flower 'TEXT'"),
-    Failure.LIMITED: Rule(Action.STOP, next="Run flower again when the limit has been reset: it goes on from here."),
+    Failure.LIMITED: Rule(Action.WAIT, next="Run flower again when the limit has been reset: it goes on from here."),
     Failure.RATE: Rule(Action.RETRY, next=LATER),
     Failure.SERVER: Rule(Action.RETRY, next=LATER),
     Failure.NETWORK: Rule(Action.RETRY, next=LATER),
+    Failure.UNREACHABLE: Rule(Action.WAIT, next="Look at the network, then run flower again: it goes on from here."),
     Failure.MALFORMED: Rule(Action.RETRY, limit=2, next=LATER),
     Failure.CLI_DIED: Rule(Action.RETRY, limit=3, next=LATER),
     Failure.SILENT: Rule(Action.RETRY, limit=3, next=LATER),
@@ -248,6 +258,11 @@ def _is_429(outcome: Outcome) -> bool:
     return outcome.status == 429 or outcome.error == "rate_limit"
 
 
+def _is_limited(outcome: Outcome, said: str) -> bool:
+    """A limit of the account, and not of the moment: it is reported with its reset, or the words say so."""
+    return outcome.resets_at is not None or _says(LIMITED_WORDS, said)
+
+
 def _is_the_clients(outcome: Outcome) -> bool:
     """Not the server's fault by its status; the page of a broken proxy may say anything."""
     return (outcome.status or 0) < 500
@@ -263,7 +278,7 @@ def _is_unanswered(outcome: Outcome) -> bool:
 _API_ERRORS: tuple[tuple[_Test, Failure], ...] = (
     (lambda outcome, said: _is_the_clients(outcome) and _says(PLAN_WORDS, said), Failure.PLAN),
     (lambda outcome, said: _is_the_clients(outcome) and _says(BILLING_WORDS, said), Failure.BILLING),
-    (lambda outcome, said: _is_429(outcome) and _says(LIMITED_WORDS, said), Failure.LIMITED),
+    (lambda outcome, said: _is_429(outcome) and _is_limited(outcome, said), Failure.LIMITED),
     (lambda outcome, said: _is_429(outcome), Failure.RATE),
     (lambda outcome, said: outcome.status == 529, Failure.SERVER),
     (lambda outcome, said: _is_the_clients(outcome) and _says(POISONED_WORDS, said), Failure.POISONED),
@@ -288,7 +303,7 @@ def _of_api_error(outcome: Outcome) -> Failure:
 def failure_of(outcome: Outcome) -> Failure:
     """The kind of an outcome. NONE for a turn that went well."""
     if outcome.silent:
-        return Failure.SILENT
+        return Failure.UNREACHABLE if outcome.unreachable else Failure.SILENT
     if outcome.error == "authentication_failed" and outcome.status in (None, 401):
         return Failure.CREDENTIALS
     if outcome.exited:
@@ -297,9 +312,34 @@ def failure_of(outcome: Outcome) -> Failure:
     if by_reason is None and outcome.stop_reason == "model_context_window_exceeded":
         return Failure.OVERFLOW
     kind = by_reason or (_of_api_error(outcome) if outcome.is_error else Failure.NONE)
+    return _seen_with_more(kind, outcome)
+
+
+def _seen_with_more(kind: Failure, outcome: Outcome) -> Failure:
+    """The kind, once what is known beside the error itself is looked at."""
     if kind is Failure.OVERFLOW and outcome.fresh and blames_output(outcome.details or outcome.text):
         return Failure.NO_ROOM  # a successor would ask for as much
+    if kind is Failure.NETWORK and outcome.unreachable:
+        return Failure.UNREACHABLE
     return Failure.OVERFLOW if _is_full(kind, outcome) else kind
+
+
+def action_of(
+    kind: Failure, outcome: Outcome, *, now: float, waited: float = 0.0, waits: int = 0, offline: float = 0.0
+) -> Action:
+    """What a kind asks for now. A wait that has no known end, or too late a one, is a stop.
+
+    `now` as `resets_at`; `waited` (seconds) and `waits` count what was waited for this kind since the model last
+    answered; `offline` is how long an endpoint that cannot be reached is waited for (seconds).
+    """
+    action = RULES[kind].action
+    if action is not Action.WAIT:
+        return action
+    if kind is Failure.UNREACHABLE:
+        return action if waited < offline else Action.STOP
+    if outcome.resets_at is None or waits >= MOST_WAITS:
+        return Action.STOP
+    return action if waited + max(0.0, outcome.resets_at - now) <= LONGEST else Action.STOP
 
 
 def _is_full(kind: Failure, outcome: Outcome) -> bool:

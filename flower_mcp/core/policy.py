@@ -198,7 +198,7 @@ class RetryPolicy:
     """How failures of the world are tried again. All but `max_attempts` are seconds.
 
     `base` is the first pause, doubled each time up to `cap`; `offline` is how long an unreachable endpoint is waited
-    for; `stall` is how long a silent CLI is believed to be working.
+    for; `stall` is how long a silent CLI is believed to be working (0: without end).
     """
 
     max_attempts: int = 6

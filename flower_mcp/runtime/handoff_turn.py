@@ -23,7 +23,7 @@ from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.look import OWED
 from flower_mcp.runtime.opening import run_failed
 from flower_mcp.runtime.options import Opening
-from flower_mcp.runtime.overflowing import looked_into, overflowed
+from flower_mcp.runtime.overflowing import abandon_forks, looked_into, overflowed
 from flower_mcp.runtime.signals import Asked, Gone, Measured, Said, Stuck, TurnEnded
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.runtime.working import account, lose_cost
@@ -77,8 +77,10 @@ async def write(run: StepRun, prompt: str, before: Handoff) -> MoveEnd:
         await run.windows.learn_from(outcome)
     if run.stop_asked:
         return Ending.STOP, Guard.ANY
-    if RULES[failure_of(outcome)].action is Action.STOP and failure_of(outcome) not in WRITES_ON:
+    if RULES[failure_of(outcome)].action in (Action.STOP, Action.WAIT) and failure_of(outcome) not in WRITES_ON:
         run.record.generation(why=OWED)  # nothing can work now; this session writes when it is resumed
+        run.owes_handoff = True
+        abandon_forks(run)
         return run_failed(run, outcome)
     handoff = _joined(before, Handoff.from_markdown(text, run.step), text)
     run.handing.partial = handoff
@@ -106,7 +108,8 @@ async def _tried(run: StepRun, prompt: str) -> tuple[Outcome, str]:
     for failures in range(1, TRIES + 1):
         outcome, text = await _turn(run, prompt)
         kind = failure_of(outcome)
-        if kind is Failure.BUDGET or (kind is Failure.CLI_DIED and retry):
+        has_died = kind in (Failure.CLI_DIED, Failure.SILENT) and outcome.exited
+        if kind is Failure.BUDGET or (has_died and retry):
             if run.handing.rewinding or not await _reopen_without_budget(run):
                 break
         elif kind not in PASSING or retry is None:

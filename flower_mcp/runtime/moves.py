@@ -12,6 +12,7 @@ from flower_mcp.runtime.handoff_turn import ask, ask_again
 from flower_mcp.runtime.opening import begin, launch, pause, resume
 from flower_mcp.runtime.rewind import rewind
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.runtime.waiting import wait
 from flower_mcp.runtime.working import drain, work
 
 MOVES: dict[Move, Callable[[StepRun], Awaitable[MoveEnd]]] = {
@@ -27,6 +28,7 @@ MOVES: dict[Move, Callable[[StepRun], Awaitable[MoveEnd]]] = {
     Move.DEGRADE: degrade,
     Move.OPEN_WINDOW: open_window,
     Move.PAUSE: pause,
+    Move.WAIT: wait,
     Move.FINISH: finish,
     Move.FAIL: fail,
     Move.STOP: stop,

@@ -50,6 +50,9 @@ async def resume(run: StepRun) -> MoveEnd:
     session_id = run.record.row.session_id or ""
     run.is_fresh = False
     if run.session is not None and run.session.alive:
+        if run.owes_handoff:
+            run.owes_handoff = False
+            return Ending.ASKED, Guard.ANY
         await run.session.say(load("retry"))
         return Ending.OPENED, Guard.ANY
     before = run.setting.before
@@ -125,8 +128,11 @@ async def pause(run: StepRun) -> MoveEnd:
     with anyio.move_on_after(seconds):
         while not run.stop_asked:
             await run.receive()
-    if run.stop_asked:
-        return Ending.STOP, Guard.ANY
+    return (Ending.STOP, Guard.ANY) if run.stop_asked else go_on(run)
+
+
+def go_on(run: StepRun) -> MoveEnd:
+    """What can be gone on from after a pause or a wait: the session when it has begun, else what it began with."""
     session_id = run.record.row.session_id
     is_refused = run.failure in REFUSED_IDS
     if is_refused or not is_born(run, session_id):
@@ -151,6 +157,11 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
         overflowed(run, outcome)
         run.barren_sessions += int(run.session is not None and run.session.reader.good == 0)
         return Ending.OVERFLOW, Guard.BARREN if run.barren_sessions > 1 else Guard.ANY
+    action = run.waits.action(kind, outcome)
+    if action is Action.WAIT:
+        if run.session is not None and not run.session.alive:
+            run.leave()
+        return Ending.WAIT, Guard.ANY
     is_start = run.session is not None and run.session.reader.good == 0  # without a process none was made
     run.starts = run.starts.failed(kind, outcome.words) if is_start else Starts()
     run.failures_in_a_row += 1
@@ -162,7 +173,7 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
     told = f"{kind}: {outcome.words}"
     run.record.event(Kind.ERROR, told, failure=str(kind))
     hopeless = run.starts.are_hopeless and rule.limit is not None  # a busy or distant endpoint gets better by itself
-    if rule.action is Action.RETRY and run.failures_in_a_row <= most and not hopeless:
+    if action is Action.RETRY and run.failures_in_a_row <= most and not hopeless:
         run.record.error(told)
         if run.session is not None and not run.session.alive:
             run.leave()

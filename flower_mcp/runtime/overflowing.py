@@ -73,3 +73,10 @@ def end_fork(run: StepRun) -> None:
     if run.session is not None:
         run.session.close(retired=True)
     run.session = rewinding.full
+
+
+def abandon_forks(run: StepRun) -> None:
+    """No fork can write now: when it can be gone on, the session is asked anew, which finds the overflow again."""
+    if run.handing.rewinding is not None:
+        end_fork(run)
+        run.session = run.handing.rewinding = None

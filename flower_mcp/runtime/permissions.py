@@ -73,6 +73,7 @@ class Permissions:
         self._limit = limit
         self._always: set[str] = set()
         self.denied: list[str] = []
+        self.pending = 0  # questions that a person is asked now
 
     @property
     def callback(self) -> CanUseTool:
@@ -100,8 +101,12 @@ class Permissions:
         """Ask, with a time limit; None when nobody answers."""
         if self._ask is None:
             return None
-        with anyio.move_on_after(self._limit):
-            return await self._ask(question)
+        self.pending += 1
+        try:
+            with anyio.move_on_after(self._limit):
+                return await self._ask(question)
+        finally:
+            self.pending -= 1
         return None
 
     def _for_question(self, given: dict[str, Any], answer: Answer | None) -> PermissionResult:

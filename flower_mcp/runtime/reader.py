@@ -8,6 +8,7 @@ a sum, and an error arrives as an assistant message that no model wrote.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import anyio
 from claude_agent_sdk import (
     AssistantMessage,
+    RateLimitEvent,
     ResultMessage,
     StreamEvent,
     SystemMessage,
@@ -62,6 +64,12 @@ class Reader:
         self.good = 0  # messages of the main thread that came whole
         self.turn_messages = 0  # messages of the main thread in the turn under way
         self.says_idle = False  # whether this CLI tells when it is idle
+        self.last = time.monotonic()  # when something was last sent, by the CLI or to it
+        self._resets_at: float | None = None  # of the usage limit that the CLI says is reached
+        self._silence = ""  # why the turn under way is ended, when the watchdog does it
+        self._turn_ended = anyio.Event()
+        self._owes = False  # a prompt was sent, and no turn has ended since
+        self._open_tools: set[str] = set()  # calls of the main thread without a result
         self._bad_in_a_row = 0
         self._error: str | None = None
         self._stop_reason: str | None = None
@@ -75,6 +83,7 @@ class Reader:
     def expect(self, prompt_uuid: str, text: str = "") -> None:
         """Learn of a prompt that was just sent."""
         self._expected.add(prompt_uuid)
+        self._owes, self.last = True, time.monotonic()
         self.meter = self.meter.more(Characters.of(text))
 
     @property
@@ -84,6 +93,7 @@ class Reader:
 
     def take(self, message: object) -> list[Signal]:
         """Read one message; the signals that follow from it, in order."""
+        self.last = time.monotonic()
         signals = list(self._signals(message))
         moved, self._moved = self._moved, anyio.Event()
         moved.set()
@@ -96,6 +106,16 @@ class Reader:
             while self._answering or not wanted <= self._tool_results:
                 await self._moved.wait()
         return not scope.cancelled_caught
+
+    @property
+    def may_be_silent(self) -> bool:
+        """Whether nothing need come now: a tool or an agent runs, or no turn is under way."""
+        return bool(self._open_tools or self.agents()) or (self.idle and not self._owes)
+
+    def blame_silence(self, words: str) -> anyio.Event:
+        """Have the end of the turn under way told as one for silence; the event comes when it has ended."""
+        self._silence, self._turn_ended = words, anyio.Event()
+        return self._turn_ended
 
     def agents(self) -> list[BackgroundTask]:
         """The agents that run now."""
@@ -117,6 +137,8 @@ class Reader:
                 return self._result(message)
             case SystemMessage():
                 return self._system(message.subtype, message.data)
+            case RateLimitEvent(info):
+                self._resets_at = info.resets_at if info.status == "rejected" else None
         return ()
 
     def _measure(self, message_id: str | None, usage: Usage) -> Iterable[Signal]:
@@ -133,6 +155,7 @@ class Reader:
             case "message_start":
                 self._answering = True
                 self._stop_reason = None
+                self._open_tools.clear()
                 message = _object(event.get("message"))
                 yield from self._measure(message.get("id"), Usage.read(message.get("usage")))
             case "message_delta":
@@ -158,6 +181,8 @@ class Reader:
             if isinstance(block, TextBlock) and not by_agent and block.text.strip():
                 yield Said(block.text)
             elif isinstance(block, ToolUseBlock):
+                if not by_agent:
+                    self._open_tools.add(block.id)
                 given = _object(block.input)
                 if isinstance(given.get("command"), str):
                     self._commands[block.id] = given["command"]
@@ -189,6 +214,7 @@ class Reader:
         for block in message.content:
             if isinstance(block, ToolResultBlock):
                 self._tool_results.add(block.tool_use_id)
+                self._open_tools.discard(block.tool_use_id)
                 text = _text(block.content)
                 self.meter = self.meter.more(Characters.of(text))
                 self._learn_output(text)
@@ -212,7 +238,14 @@ class Reader:
             error=self._error if failed else None,
             text=words if failed else "",
             stop_reason=message.stop_reason or self._stop_reason,
+            resets_at=self._resets_at if failed else None,
         )
+        if failed and self._silence:
+            outcome = Outcome(is_error=True, silent=True, text=self._silence)
+        self._silence = ""
+        self._turn_ended.set()
+        self._open_tools.clear()
+        self._owes = False
         self._error = self._stop_reason = None
         self._turn_uuids = set()
         messages, self.turn_messages = self.turn_messages, 0

@@ -2,9 +2,9 @@
 
 The life of it: `run` is a task of its own in the step's task group. It connects, says so, pumps every message through
 the reader into the step's inbox (which never fills, so that a slow caller cannot make the CLI's control calls wait),
-and stays until `close` is called; then it disconnects and removes the keeper's files. The client is opened and closed
-in that one task. Clean-up is shielded; the SDK bounds it (5 s for the CLI to end by itself, then TERM, then KILL).
-A session decides nothing: it says prompts, reads messages, and tells its step.
+and stays until `close` is called or its watchdog gives it up; then it disconnects and removes the keeper's files. The
+client is opened and closed in that one task. Clean-up is shielded; the SDK bounds it (5 s for the CLI to end by itself,
+then TERM, then KILL). A session decides nothing: it says prompts, reads messages, and tells its step.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ from flower_mcp.runtime.gate import Gate
 from flower_mcp.runtime.keeping import Ended, Keeper
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.signals import Gone, Signal
+from flower_mcp.runtime.watchdog import Watchdog
 
 KEEPER_KILLED = -9  # the exit code when the keeper itself was killed; the CLI below it may live, and two would fork
 STDERR_LINES = 20
 UNKNOWN_MODEL = "[claude-code:unrecognized_model]"  # on standard error, with the first request (seen with 2.1.332)
+CONNECT_LIMIT = 50.0  # seconds for a CLI to say that it is there; the SDK's own limit is 60 and says less
 CONTROL_TIMEOUT = 5.0  # seconds; a control call waits behind undelivered messages, never longer than this
 
 
@@ -60,6 +62,7 @@ class Session:
         keeper: Keeper,
         options: Callable[[Callable[[str], None]], ClaudeAgentOptions],
         send: Callable[[Session, Signal], None],
+        watchdog: Watchdog | None = None,
     ) -> None:
         self.id = session_id
         self.reader = reader
@@ -73,6 +76,8 @@ class Session:
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._client = ClaudeSDKClient(options(self._take_stderr))
         self._send = send
+        self._watchdog = watchdog
+        self._given_up: Outcome | None = None
         self._closing = anyio.Event()
         self.closed = anyio.Event()
 
@@ -89,6 +94,7 @@ class Session:
             if failure is None:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._pump)
+                    tasks.start_soon(self._watch)
                     await self._closing.wait()
                     if self.alive and not self.reader.idle:
                         await self.interrupt()  # a closed input does not end a turn; it would go on for 5 s
@@ -103,6 +109,8 @@ class Session:
             self.closed.set()
             self.ended = self.keeper.ended()
             self.keeper.close()
+            if self._given_up is not None:  # told when it is gone: two CLIs on one transcript would fork it
+                self._send(self, Gone(self._given_up))
 
     async def say(self, text: str, mine: str | None = None) -> str:
         """Send a prompt, verbatim; the uuid that its turn's result will name: `mine`, or one that is drawn."""
@@ -159,7 +167,11 @@ class Session:
             with warnings.catch_warnings():
                 # Given in every mode, since it changes the tool list; the SDK warns where it will not be called.
                 warnings.simplefilter("ignore", CanUseToolShadowedWarning)
-                await self._client.connect()
+                with anyio.move_on_after(CONNECT_LIMIT) as scope:
+                    await self._client.connect()
+            if scope.cancelled_caught:
+                words = f"the CLI was started and said nothing for {CONNECT_LIMIT:g} s"
+                return Outcome(is_error=True, exited=True, silent=True, text=words, stderr="\n".join(self._stderr))
             info = await self._client.get_server_info() or {}
         except ProcessError as error:
             return self._exit(error.exit_code, str(error))
@@ -170,6 +182,16 @@ class Session:
         self.account = dict(info.get("account") or {})
         self.alive = True
         return None
+
+    async def _watch(self) -> None:
+        """End the process of a CLI that is silent and answers no interrupt. It is resumed in another one."""
+        if self._watchdog is None:
+            return
+        outcome = await self._watchdog.run(self.interrupt)
+        if not self._closing.is_set():
+            self.alive, self._given_up = False, outcome
+            self.keeper.retire()
+            self._closing.set()
 
     async def _pump(self) -> None:
         try:

@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from flower_mcp.core.errors import FilesError
 from flower_mcp.core.failures import Outcome
 from flower_mcp.core.meter import Left, Meter
+from flower_mcp.core.policy import RetryPolicy
 from flower_mcp.core.transcript import left_in
 from flower_mcp.runtime.gate import Gate
 from flower_mcp.runtime.keeping import Keeper, bundled_cli, prepare
@@ -26,6 +27,7 @@ from flower_mcp.runtime.options import Opening, firm_settings, options_for, sess
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.session import Session
 from flower_mcp.runtime.trust import READ_CLAUDE_MD, held_back, left_out_note
+from flower_mcp.runtime.watchdog import Watchdog
 from flower_mcp.workbench.files import make_home
 from flower_mcp.workbench.transcripts import lines_backwards
 from flower_mcp.workbench.windows import state_folder
@@ -64,6 +66,7 @@ def build(run: StepRun, opening: Opening) -> Session:
             stderr=stderr,
         ),
         send=run.receive_from,
+        watchdog=Watchdog(reader, (run.setting.retry or RetryPolicy()).stall, lambda: run.permissions.pending > 0),
     )
 
 

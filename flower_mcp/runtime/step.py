@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -47,12 +47,10 @@ from flower_mcp.runtime.record import Books, OnEvent, Record
 from flower_mcp.runtime.session import Session
 from flower_mcp.runtime.signals import Asked, Signal, Stuck
 from flower_mcp.runtime.starting import Spare, build
+from flower_mcp.runtime.waiting import Waits
 from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.workbench import Workbench
-
-if TYPE_CHECKING:
-    pass
 
 MoveEnd = tuple[Ending, Guard]
 STOP_GRACE = 10.0  # seconds that running tools get after a stop was asked for
@@ -113,6 +111,7 @@ class StepRun:
         self.holds = Holds(setting.books.lives)
         self.late = LateEdits(self)
         self.hearing = Hearing(self)
+        self.waits = Waits(self)
         self.launch_asked = False
         self.held_back = False  # a document that waited for this run has been through its hold
         self.session: Session | None = None
@@ -230,17 +229,19 @@ class StepRun:
         if session.reader.good:
             self.barren_sessions = 0
             self.starts = Starts()
+            self.waits.over()
         if session.reader.good - self.good_at_failure >= FORGIVEN_AFTER:
             self.failures_in_a_row = 0
 
     async def receive(self, limit: float | None = None) -> Signal | None:
         """The next signal of the living session, or from outside. None after `limit` seconds."""
+        signal: Signal | None = None
         with anyio.move_on_after(limit):
-            while True:
-                session, signal = await self._inbox.receive()
+            while signal is None:
+                session, came = await self._inbox.receive()
                 if session is None or session is self.session:
-                    return filled(self, signal)
-        return None
+                    signal = filled(self, came)
+        return None if signal is None else await self.waits.look_into(signal)
 
     def ask(self, what: str) -> None:
         """From outside: `stop` or `handoff`, at the next message boundary; `launch` what stands in the open window."""

@@ -70,6 +70,8 @@ async def work(run: StepRun) -> MoveEnd:
             ended = signal
             continue
         if isinstance(signal, Gone):
+            if ended is not None and signal.outcome.silent:
+                return _completed(run, ended)  # it had ended its turn, and never said that it is idle
             lose_cost(run)
             return (Ending.STOP, Guard.ANY) if run.stop_asked else run_failed(run, signal.outcome)
         await take(run, signal)

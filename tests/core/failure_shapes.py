@@ -169,6 +169,10 @@ OTHERS = {
         failed("api_error", None, "rate_limit", "Claude AI usage limit reached|1766502000"),
         Failure.LIMITED,
     ),
+    "a limit that is reported and not called one": (
+        failed("api_error", 429, "rate_limit", "Server is temporarily limiting requests", resets_at=1_766_502_000.0),
+        Failure.LIMITED,
+    ),
     "500": (failed("api_error", 500, "server_error", "API Error: 500 Internal server error"), Failure.SERVER),
     "502, a page": (
         failed("api_error", 502, "server_error", "API Error: 502 <a href='/login'>Bad</a>"),
@@ -209,7 +213,12 @@ OTHERS = {
     "interrupted in the answer": (failed("aborted_streaming"), Failure.ABORTED),
     "budget": (failed("budget_exhausted", text="Reached maximum budget ($1)"), Failure.BUDGET),
     "turns": (failed("max_turns"), Failure.TURNS),
+    "nothing takes a connection there": (
+        failed("api_error", None, "unknown", "API Error: Connection refused (ECONNREFUSED)", unreachable=True),
+        Failure.UNREACHABLE,
+    ),
     "silence": (Outcome(is_error=True, silent=True), Failure.SILENT),
+    "silence of the network": (Outcome(is_error=True, silent=True, unreachable=True), Failure.UNREACHABLE),
     "well": (Outcome(terminal_reason="completed", stop_reason="end_turn"), Failure.NONE),
     "a local command": (Outcome(), Failure.NONE),
 }  # fmt: skip

@@ -24,6 +24,7 @@ EXPECTED: list[tuple[State, Ending, Guard, Move, State]] = [
     # a session is being opened
     (State.LAUNCHING, Ending.OPENED, ANY, Move.WORK, State.WORKING),
     (State.LAUNCHING, Ending.RETRY, ANY, Move.PAUSE, State.WAITING),
+    (State.LAUNCHING, Ending.WAIT, ANY, Move.WAIT, State.WAITING),
     (State.LAUNCHING, Ending.GIVE_UP, ANY, Move.FAIL, State.FAILED),
     (State.LAUNCHING, Ending.ASKED, ANY, Move.DRAIN, State.DRAINING),
     (State.WRITING, Ending.GIVE_UP, ANY, Move.FAIL, State.FAILED),
@@ -40,6 +41,7 @@ EXPECTED: list[tuple[State, Ending, Guard, Move, State]] = [
     (State.WORKING, Ending.OVERFLOW, ANY, Move.REWIND, State.WRITING),
     (State.WORKING, Ending.OVERFLOW, Guard.BARREN, Move.FAIL, State.FAILED),
     (State.WORKING, Ending.RETRY, ANY, Move.PAUSE, State.WAITING),
+    (State.WORKING, Ending.WAIT, ANY, Move.WAIT, State.WAITING),
     (State.WORKING, Ending.GIVE_UP, ANY, Move.FAIL, State.FAILED),
     (State.WORKING, Ending.BUDGET, ANY, Move.STOP, State.STOPPED),
     (State.WORKING, Ending.TURNS, ANY, Move.STOP, State.STOPPED),
@@ -57,6 +59,7 @@ EXPECTED: list[tuple[State, Ending, Guard, Move, State]] = [
     (State.WRITING, Ending.FROZEN, Guard.LEFT, Move.OPEN_WINDOW, State.EDITING),
     (State.WRITING, Ending.FROZEN, Guard.NONE_LEFT, Move.STOP, State.STOPPED),
     (State.WRITING, Ending.FROZEN, Guard.THIN, Move.STOP, State.STOPPED),
+    (State.WRITING, Ending.WAIT, ANY, Move.WAIT, State.WAITING),
     (State.WRITING, Ending.STOP, ANY, Move.STOP, State.STOPPED),
     # a person may edit
     (State.EDITING, Ending.CLOSED, ANY, Move.LAUNCH, State.LAUNCHING),
@@ -123,6 +126,18 @@ HISTORIES: dict[str, tuple[list[tuple[Ending, Guard]], list[Move], State]] = {
         ],
         [Move.BEGIN, Move.PAUSE, Move.BEGIN, Move.WORK, Move.PAUSE, Move.RESUME, Move.FAIL],
         State.FAILED,
+    ),
+    "a usage limit in the handoff turn is waited for, and the session writes": (
+        [
+            (Ending.LIVING_SESSION, ANY), (Ending.OPENED, ANY), (Ending.LINE, ANY), (Ending.DRAINED, ANY),
+            (Ending.WAIT, ANY), (Ending.PAUSED, Guard.BORN), (Ending.ASKED, ANY), (Ending.DRAINED, ANY),
+            (Ending.WRITTEN, ANY), (Ending.STOP, ANY),
+        ],
+        [
+            Move.RESUME, Move.WORK, Move.DRAIN, Move.ASK, Move.WAIT, Move.RESUME, Move.DRAIN, Move.ASK, Move.FREEZE,
+            Move.STOP,
+        ],
+        State.STOPPED,
     ),
     "a fresh session at the line": (
         [(Ending.NEW_TASK, ANY), (Ending.OPENED, ANY), (Ending.LINE, Guard.FRESH)],

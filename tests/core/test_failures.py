@@ -189,11 +189,11 @@ def test_every_collected_overflow_is_one_whatever_its_status(number: int, status
 def test_with_too_many_requests_or_an_overload_no_words_make_an_overflow(status: int) -> None:
     for text in OVERFLOWS:
         kind = failure_of(failed("api_error", status, "unknown", text))
-        assert RULES[kind].action in (Action.RETRY, Action.STOP), text
+        assert RULES[kind].action in (Action.RETRY, Action.WAIT, Action.STOP), text
 
 
 ACTIONS = {
-    "rate_limit": {Action.RETRY, Action.STOP},
+    "rate_limit": {Action.RETRY, Action.WAIT, Action.STOP},
     "billing": {Action.STOP, Action.RETRY},
     "wire_size": {Action.HAND_OFF},
     "media": {Action.HAND_OFF},
@@ -235,11 +235,12 @@ def test_every_kind_has_a_rule_and_what_will_not_get_better_by_trying_has_a_smal
     [
         (Action.NOTHING, {Failure.NONE, Failure.ABORTED}),
         (Action.HAND_OFF, {Failure.OVERFLOW, Failure.POISONED}),
+        (Action.WAIT, {Failure.LIMITED, Failure.UNREACHABLE}),
         (
             Action.STOP,
             {
                 Failure.BUDGET, Failure.TURNS, Failure.CREDENTIALS, Failure.PERMISSION, Failure.BILLING, Failure.PLAN,
-                Failure.MODEL, Failure.NO_ROOM, Failure.REFUSAL, Failure.LIMITED, Failure.REFUSED_START,
+                Failure.MODEL, Failure.NO_ROOM, Failure.REFUSAL, Failure.REFUSED_START,
                 Failure.OUR_BREAK,
             },
         ),
@@ -258,8 +259,11 @@ def test_each_kind_asks_for_one_action(action: Action, kinds: set[Failure]) -> N
 
 @pytest.mark.parametrize(
     "kind",
-    [Failure.BUDGET, Failure.TURNS, Failure.BILLING, Failure.PLAN, Failure.MODEL, Failure.LIMITED, Failure.PERMISSION],
-)
+    [
+        Failure.BUDGET, Failure.TURNS, Failure.BILLING, Failure.PLAN, Failure.MODEL, Failure.LIMITED,
+        Failure.PERMISSION, Failure.UNREACHABLE,
+    ],
+)  # fmt: skip
 def test_a_stop_that_a_person_can_undo_says_how(kind: Failure) -> None:
     assert RULES[kind].next
 
