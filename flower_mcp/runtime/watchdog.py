@@ -38,7 +38,9 @@ class Watchdog:
             with anyio.move_on_after(ANSWER_LIMIT) as scope:
                 await ended.wait()
             if scope.cancelled_caught:
-                return Outcome(is_error=True, exited=True, silent=True, text=f"{self.words}, and to no interrupt")
+                return Outcome(
+                    is_error=True, exited=True, silent=True, text=f"{self.words}, and no answer to an interrupt"
+                )
 
     @property
     def words(self) -> str:

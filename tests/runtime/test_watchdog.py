@@ -1,0 +1,82 @@
+"""A CLI that hangs, against the watchdog: through the keeper, a real process that misbehaves as real ones have."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from flower_mcp import AgentSpec, Event, HandoffPolicy, RetryPolicy, Runtime, StepResult
+from flower_mcp.runtime import session, starting, watchdog
+from tests.e2e.harness import alive
+from tests.runtime import fake_cli
+
+pytestmark = pytest.mark.anyio
+STALL = 0.4  # seconds
+MODES = ("mute", "silent", "closed", "late", "busy", "ended")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder, the fake in the CLI's place, an endpoint that takes connections, and limits short enough for a test."""
+    cli = tmp_path / "claude"
+    cli.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -I -S {shlex.quote(fake_cli.__file__)}\n")
+    cli.chmod(0o700)
+    monkeypatch.setattr(starting, "bundled_cli", lambda: cli)
+    monkeypatch.setattr(session, "CONNECT_LIMIT", 3.0)
+    monkeypatch.setattr(session, "CONTROL_TIMEOUT", 0.3)
+    monkeypatch.setattr(watchdog, "ANSWER_LIMIT", 2.0)
+    monkeypatch.setenv("FLOWER_DEBUG", "1")
+    monkeypatch.setenv("FLOWER_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude-config"))
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield folder
+
+
+async def test_a_cli_that_hangs_is_ended_and_the_step_goes_on(workspace: Path, tmp_path: Path) -> None:
+    """All at once, a step each: nearly all of the time is the SDK's patience with a process that does not end."""
+    results: dict[str, StepResult] = {}
+    events: dict[str, list[Event]] = {mode: [] for mode in MODES}
+
+    async def run(runtime: Runtime, mode: str) -> None:
+        variables = {"FAKE_CLI": mode, "FAKE_STARTS": str(tmp_path / mode)}
+        results[mode] = await runtime.run(AgentSpec(name=mode, env=variables), "Port it.", on_event=events[mode].append)
+
+    retry = RetryPolicy(base=0.05, cap=0.1, stall=STALL, offline=0.0)
+    handoff = HandoffPolicy(window=200_000)
+    began = time.monotonic()
+    async with Runtime(workspace=workspace, run_dir=tmp_path / "runs", handoff=handoff, retry=retry) as runtime:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for mode in MODES:
+                    tasks.start_soon(run, runtime, mode)
+    assert time.monotonic() - began < 45
+    starts = {mode: [int(pid) for pid in (tmp_path / mode).read_text().split()] for mode in MODES}
+    assert {mode: (results[mode].ok, results[mode].error) for mode in MODES} == dict.fromkeys(MODES, (True, None))
+    assert {mode: len(pids) for mode, pids in starts.items()} == {
+        "mute": 2, "silent": 2, "closed": 2, "late": 2, "busy": 1, "ended": 1,
+    }  # fmt: skip  # a session that left no transcript, as these, is begun anew and not resumed
+    assert {mode: results[mode].attempts for mode in MODES} == {
+        "mute": 2, "silent": 2, "closed": 2, "late": 2, "busy": 1, "ended": 1,
+    }  # fmt: skip
+    assert [pid for pids in starts.values() for pid in pids if alive(pid)] == []
+    for mode in ("mute", "silent", "closed", "late"):
+        told = [event.payload["failure"] for event in events[mode] if event.kind == "error"]
+        assert told == ["the CLI is silent"], mode
+    assert os.getpid() not in [pid for pids in starts.values() for pid in pids]
