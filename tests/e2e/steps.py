@@ -104,6 +104,7 @@ async def run_step(
     step: str | None = None,
     review: bool = False,
     trust: bool = False,
+    retry: RetryPolicy | None = None,
 ) -> Run:
     """Run a step to its end. `during` is called with each event, and may ask the runtime for things."""
     events: list[Event] = []
@@ -119,7 +120,7 @@ async def run_step(
         run_dir=workspace.parent / "runs",
         handoff=chosen,
         workbench=workbench,
-        retry=RetryPolicy(base=0.05, cap=0.2),
+        retry=retry or RetryPolicy(base=0.05, cap=0.2),
         review=review,
         trust=trust,
     ) as runtime:

@@ -40,7 +40,7 @@ from tests.e2e.steps import (
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
-LIMITED = failure(429, "rate_limit_error", "You've hit your session limit · resets 3am").but(
+LIMITED = failure(429, "rate_limit_error", "You've hit your weekly limit · resets in 3d").but(
     headers={"anthropic-ratelimit-unified-status": "rejected"}
 )
 OVERLOADED = failure(529, "overloaded_error", "Overloaded")
