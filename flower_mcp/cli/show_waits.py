@@ -13,7 +13,8 @@ def wait_lines(words: Words, event: Event, go_on: str) -> list[str]:
     payload = event.payload
     until = local_time(str(payload.get("until") or ""))
     if payload.get("phase") == Phase.CLOSED:
-        return [words("waited", time=f"{float(payload.get('seconds') or 0):.0f} s")]
+        name = "waited" if payload.get("over", True) else "waited in vain"
+        return [words(name, time=f"{float(payload.get('seconds') or 0):.0f} s")]
     if payload.get("address"):
         since = local_time(str(payload.get("since") or ""))
         return [words("waits for endpoint", address=payload["address"], since=since, until=until)]

@@ -15,4 +15,5 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "… 从 {since} 起连不上 {address}:等它,最迟到 {until}",
     ),
     "waited": ("… waited {time}, going on", "… 等了 {time},接着做"),
+    "waited in vain": ("… waited {time}, in vain", "… 等了 {time},白等了"),
 }

@@ -129,6 +129,7 @@ def _rows() -> Iterable[Transition]:
     yield Transition(State.WAITING, Ending.PAUSED, Guard.BORN, Move.RESUME, State.LAUNCHING)
     yield Transition(State.WAITING, Ending.PAUSED, Guard.UNBORN_TASK, Move.BEGIN, State.LAUNCHING)
     yield Transition(State.WAITING, Ending.PAUSED, Guard.UNBORN_DOCUMENT, Move.LAUNCH, State.LAUNCHING)
+    yield Transition(State.WAITING, Ending.GIVE_UP, any_, Move.FAIL, State.FAILED)
 
     for state in (State.LAUNCHING, State.WORKING):
         yield Transition(state, Ending.OVERFLOW, any_, Move.REWIND, State.WRITING)

@@ -195,6 +195,8 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
     run.record.begin_generation(number, opening.session_id)
     failure = await run.open(replace(opening, budget_usd=left))
     session = run.session
+    if failure is not None and run.stop_asked:
+        return Ending.STOP, Guard.ANY
     if failure is not None or session is None:
         return run_failed(run, failure or Outcome(is_error=True, exited=True))
     if _has_no_credentials(session.account):

@@ -78,6 +78,7 @@ class Session:
         self._send = send
         self._watchdog = watchdog
         self._given_up: Outcome | None = None
+        self._connecting = anyio.CancelScope()
         self._closing = anyio.Event()
         self.closed = anyio.Event()
 
@@ -161,15 +162,18 @@ class Session:
         elif over:
             self.keeper.over()
         self._closing.set()
+        if not self.alive:
+            self._connecting.cancel()
 
     async def _connect(self) -> Outcome | None:
         try:
             with warnings.catch_warnings():
                 # Given in every mode, since it changes the tool list; the SDK warns where it will not be called.
                 warnings.simplefilter("ignore", CanUseToolShadowedWarning)
-                with anyio.move_on_after(CONNECT_LIMIT) as scope:
+                with self._connecting:
+                    self._connecting.deadline = anyio.current_time() + CONNECT_LIMIT
                     await self._client.connect()
-            if scope.cancelled_caught:
+            if self._connecting.cancelled_caught:
                 words = f"the CLI was started and said nothing for {CONNECT_LIMIT:g} s"
                 return Outcome(is_error=True, exited=True, silent=True, text=words, stderr="\n".join(self._stderr))
             info = await self._client.get_server_info() or {}

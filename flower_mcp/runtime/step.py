@@ -248,6 +248,8 @@ class StepRun:
         if what == "stop":
             self.stop_asked = True
             self.stop_by = min(self.stop_by, anyio.current_time() + STOP_GRACE)
+            if self.session is not None and not self.session.alive:
+                self.session.close()  # nothing runs in it yet, and a CLI that hangs would have to be waited for
         elif what == "handoff":
             self.handoff_asked = True
         elif what == "launch":

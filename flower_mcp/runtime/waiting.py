@@ -19,7 +19,7 @@ import anyio
 from flower_mcp.core.books import iso
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind, Phase
-from flower_mcp.core.failures import Action, Failure, Outcome, action_of, failure_of
+from flower_mcp.core.failures import RULES, Action, Failure, Outcome, action_of, failure_of
 from flower_mcp.core.policy import RetryPolicy
 from flower_mcp.core.resets import reset_in
 from flower_mcp.runtime.endpoint import Address, address_of, answers
@@ -111,12 +111,18 @@ async def wait(run: StepRun) -> MoveEnd:
         return Ending.STOP, Guard.ANY
     run.record.event(
         Kind.WAIT,
-        f"waited {time.time() - began:.0f} s, and goes on" if over else "waited in vain",
+        f"waited {time.time() - began:.0f} s, {'and goes on' if over else 'in vain'}",
         phase=Phase.CLOSED,
         failure=str(run.waits.kind),
         seconds=round(time.time() - began, 1),
+        over=over,
     )
-    return go_on(run)  # in vain: the next failure finds the time used up, and stops
+    if over:
+        return go_on(run)
+    since = _clock(run.waits.of(run.waits.kind).since)
+    told = f"{run.waits.kind}, since {since}: {run.waits.outcome.words}"
+    run.record.change(error=f"{told}. {RULES[run.waits.kind].next}")
+    return Ending.GIVE_UP, Guard.ANY
 
 
 async def _until_reset(run: StepRun) -> bool:

@@ -68,6 +68,7 @@ EXPECTED: list[tuple[State, Ending, Guard, Move, State]] = [
     (State.WAITING, Ending.PAUSED, Guard.BORN, Move.RESUME, State.LAUNCHING),
     (State.WAITING, Ending.PAUSED, Guard.UNBORN_TASK, Move.BEGIN, State.LAUNCHING),
     (State.WAITING, Ending.PAUSED, Guard.UNBORN_DOCUMENT, Move.LAUNCH, State.LAUNCHING),
+    (State.WAITING, Ending.GIVE_UP, ANY, Move.FAIL, State.FAILED),
     (State.WAITING, Ending.STOP, ANY, Move.STOP, State.STOPPED),
 ]
 

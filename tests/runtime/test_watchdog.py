@@ -80,3 +80,38 @@ async def test_a_cli_that_hangs_is_ended_and_the_step_goes_on(workspace: Path, t
         told = [event.payload["failure"] for event in events[mode] if event.kind == "error"]
         assert told == ["the CLI is silent"], mode
     assert os.getpid() not in [pid for pids in starts.values() for pid in pids]
+
+
+async def test_a_network_that_does_not_come_back_is_given_up_and_a_stop_does_not_wait_for_a_cli_that_hangs(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "CONNECT_LIMIT", 50.0)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    events: list[Event] = []
+    retry = RetryPolicy(base=0.05, cap=0.1, stall=STALL, offline=1.0)
+    handoff = HandoffPolicy(window=200_000)
+    async with Runtime(workspace=workspace, run_dir=tmp_path / "runs", handoff=handoff, retry=retry) as runtime:
+        offline = AgentSpec(name="offline", env={"FAKE_CLI": "late", "FAKE_STARTS": str(tmp_path / "offline")})
+        result = await runtime.run(offline, "Port it.", on_event=events.append)
+
+        mute = AgentSpec(name="mute", env={"FAKE_CLI": "mute", "FAKE_STARTS": str(tmp_path / "mute")})
+        async with anyio.create_task_group() as tasks:
+
+            async def stop() -> None:
+                with anyio.fail_after(20):
+                    while not (tmp_path / "mute").exists():
+                        await anyio.sleep(0.02)
+                runtime.stop()
+
+            tasks.start_soon(stop)
+            began = time.monotonic()
+            stopped = await runtime.run(mute, "Port it.", on_event=events.append)
+    assert (result.state, result.attempts) == ("failed", 1)
+    assert "the endpoint cannot be reached, since" in (result.error or "")
+    assert "Look at the network" in (result.error or "")
+    [opened, closed] = [event for event in events if event.kind == "wait"]
+    assert opened.payload["address"] == "127.0.0.1:9"
+    assert closed.payload["over"] is False
+    assert (stopped.state, stopped.error) == ("stopped", "Stopped as asked. Run flower again to go on from here.")
+    assert [event.payload["failure"] for event in events if event.kind == "error"] == [closed.payload["failure"]]
+    assert time.monotonic() - began < 40
