@@ -1,9 +1,10 @@
 """A CLI that misbehaves, for tests of what the supervisor does then. It speaks as much of the protocol as is needed.
 
-FAKE_CLI names how its first start goes wrong, FAKE_STARTS the file to which each start appends its pid; every later
-start does its task at once. `mute`: it never answers initialize. `silent`: it takes the prompt and nothing more.
-`closed`: it closes its output and lives. These three ignore SIGTERM. `late`: an interrupted turn ends a second later.
-`busy`: a tool runs for a second, in silence. `ended`: after its result it never says that it is idle.
+FAKE_CLI names how its first start goes wrong, FAKE_STARTS the file to which each start appends its pid (and each
+interrupt a word, to one beside it); every later start does its task at once. `mute`: it never answers initialize.
+`silent`: it takes the prompt and nothing more. `closed`: it closes its output and lives. These three ignore SIGTERM.
+`late`: an interrupted turn ends a second later. `busy`: a tool runs for a second, in silence. `ended`: after its result
+it never says that it is idle.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ def main() -> None:
             prompt = given["uuid"]
             work(prompt, how)
         elif given.get("type") == "control_request" and how != "mute":
+            if request["subtype"] == "interrupt":
+                starts.with_suffix(".interrupts").write_text("interrupted", encoding="utf-8")
             if request["subtype"] == "interrupt" and how in ("silent", "closed", "ended"):
                 continue
             response = {"subtype": "success", "request_id": given["request_id"], "response": {}}

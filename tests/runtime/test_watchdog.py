@@ -9,12 +9,18 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
 import pytest
+from claude_agent_sdk import SystemMessage
 
 from flower_mcp import AgentSpec, Event, HandoffPolicy, RetryPolicy, Runtime, StepResult
 from flower_mcp.runtime import session, starting, watchdog
+from flower_mcp.runtime.permissions import Answer, Permissions, Question
+from flower_mcp.runtime.reader import Reader
+from flower_mcp.runtime.watchdog import Watchdog
 from tests.e2e.harness import alive
 from tests.runtime import fake_cli
 
@@ -76,10 +82,52 @@ async def test_a_cli_that_hangs_is_ended_and_the_step_goes_on(workspace: Path, t
         "mute": 2, "silent": 2, "closed": 2, "late": 2, "busy": 1, "ended": 1,
     }  # fmt: skip
     assert [pid for pids in starts.values() for pid in pids if alive(pid)] == []
+    assert (tmp_path / "late.interrupts").exists()
+    assert not (tmp_path / "busy.interrupts").exists()
     for mode in ("mute", "silent", "closed", "late"):
         told = [event.payload["failure"] for event in events[mode] if event.kind == "error"]
         assert told == ["the CLI is silent"], mode
     assert os.getpid() not in [pid for pids in starts.values() for pid in pids]
+
+
+async def test_while_a_person_is_asked_or_no_turn_is_under_way_silence_is_none_and_any_message_is_a_sign_of_life() -> (
+    None
+):
+    reader, told, release = Reader(), [], anyio.Event()
+
+    async def person(_question: Question) -> Answer:
+        await release.wait()
+        return Answer()
+
+    class Record:
+        def event(self, *_given: object, **_payload: object) -> None:
+            pass
+
+    permissions = Permissions(cast(Any, Record()), person)
+
+    async def interrupt() -> None:
+        told.append(time.monotonic())
+
+    async def watch() -> None:
+        await Watchdog(reader, STALL, lambda: permissions.pending > 0).run(interrupt)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        await anyio.sleep(STALL * 1.5)
+        reader.expect("prompt")
+        tasks.start_soon(cast(Any, permissions.callback), "Bash", {}, SimpleNamespace(title=None))
+        await anyio.sleep(STALL * 1.5)
+        assert told == []
+        release.set()
+        await anyio.sleep(STALL / 2)
+        reader.take(SystemMessage("api_retry", {"attempt": 1}))
+        alive_at = time.monotonic()
+        with anyio.fail_after(STALL * 5):
+            while not told:
+                await anyio.sleep(0.01)
+        assert told[0] - alive_at >= STALL
+        assert permissions.pending == 0
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_network_that_does_not_come_back_is_given_up_and_a_stop_does_not_wait_for_a_cli_that_hangs(
