@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from flower_mcp.core.books import State, iso
@@ -61,9 +62,12 @@ def at_compaction(workspace: Path | None) -> str:
 
 def _claimed(waiting: Waiting, lying: Lying) -> bool:
     """Whether this session may have it. Where that cannot be written down it may: twice is better than never."""
+    taken = waiting.taken()
     try:
-        return waiting.taken().claim(lying.step, lying.revision)
+        return taken.claim(lying.step, lying.revision)
     except FlowerError:
+        with suppress(FlowerError):
+            taken.mark(lying.step, lying.revision)  # the lock alone was in the way
         return True
 
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,9 @@ class Waiting:
         """The steps that changed last, those with a document and those that somebody runs."""
         if self.home is None:
             return ()
-        names = _newest(self.home / NOTES, DOCUMENT, MARKDOWN) | _newest(self.home / LIVE, "", LOCK)
-        newest = sorted(names, key=names.__getitem__, reverse=True)[:LOOKED_AT]
-        steps = (self._step(self.home, name) for name in newest)
+        changed = [*_entries(self.home / NOTES, DOCUMENT, MARKDOWN), *_entries(self.home / LIVE, "", LOCK)]
+        newest = dict.fromkeys(name for name, _ in sorted(changed, key=lambda one: one[1], reverse=True))
+        steps = (self._step(self.home, name) for name in islice(newest, LOOKED_AT))
         return tuple(step for step in steps if step is not None)
 
     def taken(self) -> Taken:
@@ -90,7 +91,7 @@ class Waiting:
                 step=step,
                 revision=now,
                 written_at=written_at,
-                taken=Taken(home, home / LIVE).read(step) if file_name(step) == name else "",
+                taken=self._taken(step) if file_name(step) == name else "",
                 launched=_launched(live),
                 is_held=held,
                 is_known=self._known.document(self.workspace, step, now),
@@ -98,6 +99,12 @@ class Waiting:
             )
             return Found(lying, path, data)
         return None
+
+    def _taken(self, step: str) -> str:
+        """What was given of it; "" also where that cannot be read: twice is better than never."""
+        with suppress(FlowerError):
+            return self.taken().read(step)
+        return ""
 
 
 def text_of(data: bytes) -> str:
@@ -116,12 +123,8 @@ def _home(workspace: Path) -> Path | None:
     return None
 
 
-def _newest(folder: Path, prefix: str, suffix: str) -> dict[str, float]:
-    """The files of that kind: the step's part of their names, and when they changed."""
-    return dict(_entries(folder, prefix, suffix))
-
-
 def _entries(folder: Path, prefix: str, suffix: str) -> Iterator[tuple[str, float]]:
+    """The files of that kind: the step's part of their names, and when they changed."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.name.endswith(suffix):

@@ -178,12 +178,14 @@ def test_where_nothing_can_be_marked_the_document_is_given_all_the_same(
 ) -> None:
     workbench = Workbench(workspace)
     workbench.freeze("work", DOCUMENT)
-    (workbench.lives.folder / "work.taken").mkdir()
-    (workbench.lives.folder / "work.write").unlink()
-    (workbench.lives.folder / "work.write").mkdir()
-    assert hook("session-start", STARTUP, environment, workspace) == ""  # such a mark cannot be read: left alone
-    (workbench.lives.folder / "work.taken").rmdir()
-    assert "Porting" in told(hook("session-start", STARTUP, environment, workspace))
+    taken = workbench.lives.folder / "work.taken"
+    taken.mkdir()
+    for _ in range(2):
+        assert "Porting" in told(hook("session-start", STARTUP, environment, workspace))
+    taken.rmdir()
+    with workbench.write_lock("work"):  # somebody writes, and goes on writing
+        assert "Porting" in told(hook("session-start", STARTUP, environment, workspace))
+        assert hook("session-start", STARTUP, environment, workspace) == ""
 
 
 # The notice

@@ -77,6 +77,9 @@ def test_a_session_is_told_that_a_handoff_is_due_writes_it_and_the_next_one_has_
         compacting = model.wait_for(lambda request: "Additional Instructions:" in request.last_text(), LIMIT)
         screen.wait_for("Compacted")
         whole = clear_and_say(screen, model, "The long one.")
+        screen.wait_for("31.0K/200K")
+        screen.type("/flower:handoff the spies above all")
+        asked = model.wait_for(lambda request: "the spies above all" in request.last_text(), LIMIT)
 
     batches = [request.last_text() for request in at_work if request.last_text().startswith(("one", "two", "three"))]
     assert [DUE in batch for batch in batches] == [False, True, False]
@@ -86,9 +89,11 @@ def test_a_session_is_told_that_a_handoff_is_due_writes_it_and_the_next_one_has_
     assert len({request.session for request in (at_work[0], taking_over, again, whole)}) == 4
     assert "pytest-mock" not in again.all_text()
     assert str(document.path) in compacting.last_text()
-    assert all(GIVEN not in request.all_text() for request in model.requests[before:] if request is not whole)
+    assert not [each for each in model.requests[before:] if each.session != whole.session and GIVEN in each.all_text()]
     (given,) = [words for words in whole.last_texts() if GIVEN in words]
     assert prompt_block(long, path=str(document.path)) in given
+    assert "Write the handoff document of this session now" in asked.last_text()
+    assert "now /clear" in asked.last_text()
     assert 0.95 * ROOM < len(given) < ROOM  # what is given arrives whole, up to the limit
 
 
@@ -98,10 +103,11 @@ def test_a_session_that_nobody_sits_at_takes_no_document(
     workbench = Workbench(workspace)
     workbench.freeze("work", "## 现在在做 · Doing now\nA\n\n## 下一步 · Next\nB\n")
     answered(environment, workspace, {})
-    command = [str(claude_cli()), "-p", "What is this?", "--plugin-dir", str(PLUGIN)]
+    command = [str(claude_cli()), "-p", "/flower:takeover docs", "--plugin-dir", str(PLUGIN)]
     environ = {**environment, **with_programs(tmp_path / "bin")}
     subprocess.run(command, cwd=workspace, env=environ, capture_output=True, timeout=LIMIT, check=True)
-    assert "What is this?" in model.requests[0].all_text()
+    assert "Go on from a handoff document." in model.requests[0].last_text()
+    assert 'if one was named: "docs"' in model.requests[0].last_text()
     assert "handoff document of the step" not in model.requests[0].all_text()
     assert workbench.taken.read("work") == ""
 

@@ -11,6 +11,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,7 +101,8 @@ def claude_code(
     """Claude Code's own interface with the plugin, in the workspace; every tool of the plugin is allowed."""
     answered(environment, workspace, settings or {})
     more = {"TERM": "xterm-256color", **with_programs(tmp / "bin")}
-    screen = Screen(tmp / "tmux", {**environment, **more})
+    folder = tempfile.TemporaryDirectory(prefix="tmux-")  # a socket's path must be short
+    screen = Screen(Path(folder.name) / "socket", {**environment, **more})
     allowed = ["--allowedTools", "Bash", TOOLS.rstrip("_")]
     screen.start([str(claude_cli()), "--model", MODEL, "--plugin-dir", str(PLUGIN), *allowed], workspace)
     try:
@@ -108,3 +110,4 @@ def claude_code(
         yield screen
     finally:
         screen.end()
+        folder.cleanup()
