@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-MEASUREMENTS = ("startup", "mcp_server", "handoff_latency", "edit_window", "overflow")
+MEASUREMENTS = ("startup", "hook", "mcp_server", "handoff_latency", "edit_window", "overflow")
 
 # Each in a process of its own: one changes its environment, and the other must not find anything imported.
 codes = [subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode for name in MEASUREMENTS]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from flower_mcp.core.amounts import tokens
 from flower_mcp.core.errors import Usage
 from flower_mcp.core.modes import EFFORTS, PERMISSION_MODES
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 WORKSPACE, RUN_DIR, STEP = ".", "runs", "work"
 OWN_TOOLS = ("mcp__flower",)  # all of our own server: nobody may be there to allow a handoff
-_UNITS = {"k": 1_000, "m": 1_000_000}
 
 
 class Tokens(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
@@ -35,12 +35,10 @@ class Tokens(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number; fails for anything else."""
-        text = str(value).strip().lower().replace("_", "")
-        unit = _UNITS.get(text[-1:], 1)
-        digits = text if unit == 1 else text[:-1]
-        if not (digits.isascii() and digits.isdigit()):
+        number = tokens(str(value))
+        if number is None:
             self.fail(f"{value!r} is not a number of tokens, such as 200000 or 200K.", param, ctx)
-        return int(digits) * unit
+        return number
 
 
 class Count(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none

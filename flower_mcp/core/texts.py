@@ -18,6 +18,7 @@ from flower_mcp.core.errors import OurError
 
 NAMES = (
     "handoff", "facts", "again", "takeover", "session", "continue", "retry", "late", "said", "rewound", "unknown",
+    "waiting", "pointer", "others", "running", "stranger", "due", "compacting",
 )  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")

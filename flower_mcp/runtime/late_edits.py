@@ -25,6 +25,7 @@ from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
 from flower_mcp.runtime.own_changes import explains, touches
 from flower_mcp.runtime.signals import Signal, Used
+from flower_mcp.runtime.taking import mark_taken
 from flower_mcp.workbench.files import read_whole, revision
 from flower_mcp.workbench.following import NOTHING, Follower, Seen
 
@@ -115,6 +116,7 @@ class LateEdits:
             self._add(self.known.text if self.known.data is not None else None, seen)
         elif (before := self._run.record.live.document) is not None:  # else the next run would take it for a person's
             self._run.record.document(seen.state(str(self.follower.path), edited=before.edited))
+            mark_taken(self._run, seen.revision)
         self.known = seen
 
     async def tell(self) -> bool:
@@ -132,6 +134,7 @@ class LateEdits:
         self._say(found, delivered=True)
         if self.known is not None and self.known.has_text:
             self._run.record.document(self.known.state(path, edited=True))
+            mark_taken(self._run, self.known.revision)
         return True
 
     def end(self) -> None:

@@ -24,6 +24,7 @@ from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import looked_into, overflowed
 from flower_mcp.runtime.starting import left_of
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.runtime.taking import mark_taken
 from flower_mcp.runtime.trust import opening_words
 
 REFUSED_IDS = (Failure.NO_CONVERSATION, Failure.ID_IN_USE)  # what the CLI has refused once is never tried again
@@ -100,6 +101,7 @@ async def _takeover(run: StepRun) -> str:
     seen = await newest(run)
     path = run.handing.path
     run.late.begin(None if path is None else seen)
+    mark_taken(run, run.handing.revision)
     before = run.setting.before
     if run.handing.revision != marked and run.handing.document is None and before is not None and before.row.generation:
         run.record.mend(before.row.with_generation(launched=run.handing.revision, edited=True))

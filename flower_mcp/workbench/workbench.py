@@ -19,6 +19,7 @@ from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.locks import RunLock
+from flower_mcp.workbench.taken import Taken
 from flower_mcp.workbench.tasks import Tasks
 from flower_mcp.workbench.unknown import left
 
@@ -48,6 +49,7 @@ class Workbench:
         self.documents = Documents(self.folder, self.write_lock, froze=self._froze, changed=self._changed)
         self.tasks = Tasks(self.folder, self.write_lock, self.known.keep)
         self.holds = Holds(self.lives)
+        self.taken = Taken(self.folder, self.lives.folder)
 
     def read(self, step: str) -> Document | None:
         """The step's document as it lies on disk now, None when there is none. Raises FilesError."""

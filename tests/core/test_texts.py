@@ -24,6 +24,13 @@ PLACEHOLDERS = {
     "rewound": {"requests"},
     "said": {"words"},
     "unknown": {"path"},
+    "waiting": {"step", "written"},
+    "pointer": {"step", "written", "path"},
+    "others": {"steps"},
+    "running": {"step", "state"},
+    "stranger": {"path", "command"},
+    "due": {"used", "window"},
+    "compacting": {"path", "written"},
 }
 HEADINGS = [
     "## 现在在做 · Doing now",

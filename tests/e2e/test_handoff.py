@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flower_mcp import Event, Runtime
+from flower_mcp import Event, Runtime, Workbench
 from flower_mcp.demo.model import Request, ScriptedModel, Story, each_session, text, tool
 from tests.e2e.harness import common_prefix_share
 from tests.e2e.steps import (
@@ -87,6 +87,7 @@ async def test_a_session_over_the_line_writes_and_a_new_one_finishes(two_handoff
     assert opening.asks(TAKING_OVER)
     assert on_disk in opening.all_text()
     assert TASK in opening.all_text()  # the person's own words
+    assert Workbench(two_handoffs.workspace).taken.read("work") == two.launched  # no interactive session is given it
 
 
 async def test_two_handoffs_in_a_row_keep_both_documents(two_handoffs: Told) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from flower_mcp import Event, Runtime, Workbench
 from flower_mcp.demo.model import Reply, ScriptedModel, Story, each_session, text, tool
+from flower_mcp.workbench.files import revision
 from tests.e2e.editing import NEXT, Person, last_of, live, opening_of, pause, replace_words, story, wait
 from tests.e2e.steps import TASK, Run, archived, bash, document_path, handing_over, run_step
 
@@ -75,6 +76,7 @@ async def test_a_save_after_the_launch_is_told_at_the_next_boundary_with_old_and
     assert "走不通的" not in words
     assert lates(run) == [("next", True)]
     assert live(workspace)["document"]["edited"]
+    assert Workbench(workspace).taken.read("work") == revision(path.read_bytes())
     assert run.result.generations[0].edited is False
 
 
@@ -149,6 +151,7 @@ async def test_a_sessions_own_changes_are_not_a_persons(model: ScriptedModel, wo
     run = await run_step(workspace)
     assert run.result.ok, run.result.error
     assert path.read_text(encoding="utf-8") == written.replace("test_written", "test_own")
+    assert Workbench(workspace).taken.read("work") == revision(path.read_bytes())
     again = await run_step(workspace, "One more thing.")
     assert again.result.session_id == run.result.session_id
     requests = [request for request in model.requests if request.session == run.result.session_id]

@@ -1,4 +1,4 @@
-"""Node's tools for the tests: the MCP Inspector and the conformance suite, with a Node that is new enough.
+"""Node's tools for the tests: the MCP Inspector, the conformance suite and mcpb, with a Node that is new enough.
 
 They are looked for in TESTS_NODE_MODULES, else in node_modules at the top of the tree; CI installs them there with
 INSTALL. Where they are missing, a test is skipped with that command as its reason; with TESTS_NODE_REQUIRED set it
@@ -14,9 +14,14 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parent.parent.parent
-PACKAGES = ("node@22", "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.2.0-alpha.12")
+PACKAGES = (
+    "node@22",
+    "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@anthropic-ai/mcpb@2.1.2",
+)
 INSTALL = f"npm install --no-save --no-package-lock --no-audit --no-fund {' '.join(PACKAGES)}"
-CONFORMANCE, INSPECTOR = "conformance", "mcp-inspector"
+CONFORMANCE, INSPECTOR, MCPB = "conformance", "mcp-inspector", "mcpb"
 
 
 @dataclass(frozen=True, slots=True)
