@@ -137,7 +137,8 @@ RULES: dict[Failure, Rule] = {
     Failure.POISONED: Rule(Action.HAND_OFF, next=LATER),
     Failure.NO_ROOM: Rule(
         Action.STOP,
-        next="Ask for less: CLAUDE_CODE_MAX_OUTPUT_TOKENS=8000 flower, or take a model with a larger window.",
+        next='Ask for less, with {"env": {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": "8000"}} in ~/.claude/settings.json, '
+        "or take a model with a larger window: --model NAME",
     ),
     Failure.OUTPUT_LIMIT: Rule(Action.RETRY, limit=2, next=LATER),
     Failure.CREDENTIALS: Rule(Action.STOP, next="`flower doctor` says which credentials are used."),

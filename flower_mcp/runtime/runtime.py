@@ -118,8 +118,6 @@ class Runtime:
         if not self._acquired(lock):
             raise Busy(spec.name, _holder(self._lives.read(spec.name)))
         try:
-            with suppress(FlowerError):
-                forget_requests(self._lives, spec.name)
             run, notes = self._prepared(spec, prompt, fresh, on_event, lock.keep if lock.is_ours else _nothing_to_keep)
             self._running[spec.name] = run
             for note in notes:
@@ -207,6 +205,8 @@ class Runtime:
         books = Books(self._lives, Manifest(self.run_dir), Lineage(self.run_dir, str(self.workspace)))
         lineage = books.lineage.read()
         belief = self._belief(spec.name, prompt, fresh)
+        with suppress(FlowerError):
+            forget_requests(self._lives, spec.name)
         before = self._lives.read(spec.name, owner=True)
         if before is None and self._lives.is_newer(spec.name):
             raise FilesError(

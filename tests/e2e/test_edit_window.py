@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from flower_mcp import Event, Runtime, Workbench
 from flower_mcp.demo.model import ScriptedModel
 from flower_mcp.runtime import edits
+from flower_mcp.workbench.known import Known
 from tests.e2e.editing import (
     EDITED,
     Person,
@@ -66,7 +68,7 @@ async def test_without_a_window_nothing_is_watched_nothing_is_said_and_an_edit_s
 ) -> None:
     story(model)
     monkeypatch.setattr(edits, "watch", None)
-    monkeypatch.setattr(anyio, "sleep", None)
+    monkeypatch.setattr(edits, "anyio", SimpleNamespace(**{**vars(anyio), "sleep": None}))
 
     def edit(_runtime: Runtime, event: Event) -> None:
         if event.kind == "handoff" and event.payload["phase"] == "done":
@@ -185,6 +187,7 @@ async def test_a_hold_from_another_process_lasts_until_it_is_released_from_anoth
 
 async def test_a_hold_from_before_the_window_counts(model: ScriptedModel, workspace: Path, person: Person) -> None:
     story(model)
+    Known().remember(workspace, "work")
     holds = Workbench(workspace).holds
     holds.hold("work", "Ann")
     person.does(
@@ -250,6 +253,7 @@ async def test_a_document_that_waits_for_the_next_run_stays_held(
     model: ScriptedModel, workspace: Path, person: Person
 ) -> None:
     story(model)
+    Known().remember(workspace, "work")
     holds = Workbench(workspace).holds
 
     def stop(runtime: Runtime, event: Event) -> None:
