@@ -25,6 +25,8 @@ from markdown_it.token import Token
 
 from flower_mcp import Handoff
 from flower_mcp.cli.commands import flower as commands
+from flower_mcp.cli.task import task_from
+from flower_mcp.core.errors import Usage
 from flower_mcp.demo.model import ScriptedModel, Story, each_session, failure, text
 from flower_mcp.server.main import _parser
 from tests.cli.processes import flower
@@ -42,7 +44,8 @@ PAGES = sorted(
 )
 FOR_PEOPLE = ["README.md", "docs/format.md", "docs/symptoms.md", "AGENTS.md"]
 SITES = {"semver.org"}
-TAKEN_CARE_OF = {"bash", "python", "json", "toml", "markdown", "mermaid", "text", ""}  # "", text: pictures and help
+SHELL = ("bash", "sh")
+TAKEN_CARE_OF = {*SHELL, "python", "json", "toml", "markdown", "mermaid", "text", ""}  # "", text: pictures and help
 PROGRAMS = ("flower", "flower-mcp", "pip", "make", "claude")
 OTHERS_OPTIONS = {"--plugin-dir", "--help"}
 NO_CREDIT = failure(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API.")
@@ -66,12 +69,14 @@ def inline(page: str) -> Iterator[Token]:
     return (child for token in tokens(page) for child in token.children or ())
 
 
-def blocks(language: str, pages: list[str] = PAGES) -> list[Block]:
+def blocks(language: str | tuple[str, ...], pages: list[str] = PAGES) -> list[Block]:
+    """The blocks of a language, or of several."""
+    languages = (language,) if isinstance(language, str) else language
     return [
         Block(page, language, token.content)
         for page in pages
         for token in tokens(page)
-        if token.type == "fence" and token.info.strip() == language
+        if token.type == "fence" and token.info.strip() in languages
     ]
 
 
@@ -149,11 +154,15 @@ def flower_problem(words: list[str]) -> str:
         return ""  # a command by its name
     try:
         command = copy.copy(commands.commands[name])  # a command keeps its help option as it was first asked for it
-        command.make_context(name, list(rest), parent=click.Context(commands, info_name="flower"))
+        taken = command.make_context(name, list(rest), parent=click.Context(commands, info_name="flower"))
+        if name == "run" and "-" not in rest and not any(re.fullmatch(r"\[?[A-Z]+\]?", word) for word in rest):
+            task_from(taken.params["task"], short=words[:1] != ["run"], commands=commands.commands)
     except click.exceptions.Exit:
         return ""
     except click.ClickException as error:
         return error.format_message()
+    except Usage as error:
+        return str(error)
     return ""
 
 
@@ -176,7 +185,7 @@ def test_each_block_has_a_language_that_somebody_looks_after() -> None:
         for page, token in fences
         for line in token.content.splitlines()
         if token.info.strip() in ("", "text") and page != "docs/cli.md" and line.lstrip("$ ").split(" ")[0] in PROGRAMS
-        and line == line.lstrip() and line.strip() not in PROGRAMS
+        and line == line.lstrip() and line.strip() not in PROGRAMS and line.isascii()
     ]  # fmt: skip
     assert hidden == [], "commands belong into bash blocks"
 
@@ -191,7 +200,7 @@ def test_the_commands_of_the_readme_work_in_their_order(
     usual = {"FLOWER_MODEL": MODEL, "FLOWER_PERMISSION_MODE": "bypassPermissions", "FLOWER_EDIT_WINDOW": "0"}
 
     ran = []
-    for words in (words for block in blocks("bash", ["README.md"]) for words in lines_of(block)):
+    for words in (words for block in blocks(SHELL, ["README.md"]) for words in lines_of(block)):
         assert problem_of(words) == "", words
         if words[0] == "flower":
             done = flower(*words[1:], cwd=workspace, environment={**environment, **usual})
@@ -214,7 +223,7 @@ def test_the_commands_of_the_readme_work_in_their_order(
 @pytest.mark.parametrize("page", PAGES)
 def test_each_command_that_a_page_names_is_taken_by_the_command_line(page: str) -> None:
     named = [code for code in codes(page) if code.split(" ")[0] in PROGRAMS and "|" not in code]
-    named += [shlex.join(words) for block in blocks("bash", [page]) for words in lines_of(block)]
+    named += [shlex.join(words) for block in blocks(SHELL, [page]) for words in lines_of(block)]
     wrong = [(code, problem) for code in named if (problem := problem_of(shlex.split(code)))]
     assert named or page not in FOR_PEOPLE
     assert wrong == []
@@ -296,7 +305,7 @@ def test_each_make_target_is_in_agents_md_or_in_the_makefile_s_help() -> None:
 @pytest.mark.skipif(not (ROOT / "packaging").is_dir(), reason="the plugin is not in this tree")
 def test_the_plugin_that_the_readme_names_is_there() -> None:
     (folder,) = {
-        words[2] for block in blocks("bash", ["README.md"]) for words in lines_of(block) if words[0] == "claude"
+        words[2] for block in blocks(SHELL, ["README.md"]) for words in lines_of(block) if words[0] == "claude"
     }
     plugin = json.loads((ROOT / folder / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
     named = [code for code in codes("README.md") if code.startswith("/flower:")]
