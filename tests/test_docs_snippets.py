@@ -73,7 +73,7 @@ def blocks(language: str | tuple[str, ...], pages: list[str] = PAGES) -> list[Bl
     """The blocks of a language, or of several."""
     languages = (language,) if isinstance(language, str) else language
     return [
-        Block(page, language, token.content)
+        Block(page, token.info.strip(), token.content)
         for page in pages
         for token in tokens(page)
         if token.type == "fence" and token.info.strip() in languages

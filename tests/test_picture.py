@@ -12,8 +12,17 @@ from xml.etree import ElementTree
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-SEEDS = ("# context 141.0K/200K", "# context 153.0K/200K", "  - doing", "  - decided", "  - dead ends", "  - next",
-         "<- handoff written to ~/", "<- a new session takes over")  # fmt: skip
+SEEDS = (
+    "# context 141.0K/200K · about 9K to the handoff",
+    "# context 153.0K/200K —— writing the handoff",
+    "  - doing",
+    "  - decided",
+    "  - dead ends",
+    "  - next",
+    "<- handoff written to ~/",
+    "<- edited by a person: next",
+    "<- a new session takes over, the context starts again from 153.0K",
+)
 AREA = b"\x1b[1mwork\x1b[0m  session 1\r\n\x1b[32m####\x1b[0m 141.0K/200K\x1b[1A\r"
 RECORDED = [
     b"step work: new\r\n" + AREA,
