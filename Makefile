@@ -20,7 +20,7 @@ endif
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check format bench clean again
+.PHONY: help demo test test-fast check format bench picture clean again
 
 help:
 	@echo "make demo       a whole handoff on this machine, no account needed"
@@ -29,6 +29,7 @@ help:
 	@echo "make check      format, lint, types, layers, tests: what CI runs"
 	@echo "make format     format and mend what can be mended"
 	@echo "make bench      the measurements in benchmarks/"
+	@echo "make picture    record the demo again for docs/handoff.svg"
 	@echo "make clean      remove caches and build output; .venv stays"
 
 demo: $(READY_TO_RUN)
@@ -54,6 +55,9 @@ format: $(READY_TO_DEVELOP)
 
 bench: $(READY_TO_DEVELOP)
 	@$(BIN)/python -m benchmarks
+
+picture: $(READY_TO_DEVELOP)
+	@$(BIN)/python docs/recording.py
 
 clean:
 	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

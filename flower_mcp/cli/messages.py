@@ -31,7 +31,7 @@ def say_command(given: Sequence[str], step_variable: str | None, workspace: str)
     """Say something to a step that runs; the exit code. Raises Usage, NothingThere, FilesError."""
     workbench = open_workbench(workspace)
     step, text = step_and_text(workbench, given, step_variable)
-    step, live = _running(workbench, step, "flower say", f"flower --step {{step}} {_quoted(text)}")
+    step, live = _running(workbench, step, "flower say", f"flower run --step {{step}} {_quoted(text)}")
     if text == STDIN:
         text = read_stdin()
     if not text.strip():

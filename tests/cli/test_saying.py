@@ -58,7 +58,7 @@ def messages(workbench: Workbench, step: str) -> list[tuple[str, str]]:
         (["say", "docs"], 2, ["'docs' is a step", "flower say docs 'TEXT'", "flower say STEP docs"]),
         (["say", "Use tabs."], 2, ["2 steps run", "flower say STEP"]),
         (["say", "docs", "  "], 2, ["The text is empty."]),
-        (["say", "done", "Use tabs."], 5, ["'done' does not run", "flower --step done 'Use tabs.'"]),
+        (["say", "done", "Use tabs."], 5, ["'done' does not run", "flower run --step done 'Use tabs.'"]),
         (["stop", "done"], 5, ["'done' does not run"]),
         (["handoff", "nowhere"], 5, ["There is no step 'nowhere'"]),
     ],
