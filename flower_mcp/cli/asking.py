@@ -117,6 +117,7 @@ class Terminal:
             if not piece:
                 raise Closed
             typed += piece
+        self._output.answered()
         return typed.decode("utf-8", "replace").strip()
 
 

@@ -1,7 +1,7 @@
-"""The line below everything else while a document waits: for how long still, or for whom. On a live terminal alone.
+"""While a document waits: for how long still, or for whom. Part of the area below a run.
 
-It knows events and draws one short line; it decides nothing, and what it counts is an estimate: the window closes when
-the supervisor says so.
+It knows events and gives a few words; it decides nothing, and what it counts is an estimate: the window closes when the
+supervisor says so.
 """
 
 from __future__ import annotations
@@ -12,13 +12,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
-import anyio
-
-from flower_mcp.cli.output import Output
 from flower_mcp.cli.words import Words
 from flower_mcp.core.events import Event, Kind, Phase
-
-TICK = 0.5  # seconds between two drawings; it counts whole seconds
 
 
 class _Waits(Enum):
@@ -31,10 +26,9 @@ class _Waits(Enum):
 
 
 class Countdown:
-    """Takes events with `take`, and draws in `run` until cancelled."""
+    """Takes events with `take`; `text` is how it stands."""
 
-    def __init__(self, output: Output, words: Words, clock: Callable[[], float] = time.monotonic) -> None:
-        self._output = output
+    def __init__(self, words: Words, clock: Callable[[], float] = time.monotonic) -> None:
         self._words = words
         self._clock = clock
         self._waits = _Waits.NOT
@@ -43,7 +37,7 @@ class Countdown:
 
     @property
     def text(self) -> str:
-        """The line as it is now; "" when no document waits."""
+        """What is waited for now; "" when no document waits."""
         match self._waits:
             case _Waits.NOT:
                 return ""
@@ -53,6 +47,11 @@ class Countdown:
                 return self._words("waits mending")
         left = self._end - self._clock()
         return self._words("waits", seconds=math.ceil(left)) if left > 0 else self._words("waits unsaved")
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the document waits for a person to release it."""
+        return self._waits is _Waits.HELD
 
     def take(self, event: Event, _line: Mapping[str, Any]) -> None:
         """Take in an event."""
@@ -74,13 +73,6 @@ class Countdown:
                 return
             case _:
                 self._waits = _Waits.NOT
-        self._output.status(self.text)
-
-    async def run(self) -> None:
-        """Draw the line again and again, until cancelled."""
-        while True:
-            await anyio.sleep(TICK)
-            self._output.status(self.text)
 
     def _begin(self, unless: _Waits = _Waits.NOT) -> None:
         if self._waits is not unless or unless is _Waits.NOT:

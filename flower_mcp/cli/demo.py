@@ -88,8 +88,10 @@ def _job(world: DemoWorld, runtime_class: type[Runtime], keys: Keys | None, take
         handoff=policy,
         mcp_server=own_server(str(world.workspace), world.step),
     )
-    release = shlex.join(["flower", "release", "-w", str(world.workspace)])
-    return Job(runtime, spec, world.task, policy, go_on="flower demo", keys=keys, release=release, also=(taker,))
+    hold, release = (shlex.join(["flower", name, "-w", str(world.workspace)]) for name in ("hold", "release"))
+    return Job(
+        runtime, spec, world.task, policy, go_on="flower demo", keys=keys, release=release, also=(taker,), hold=hold
+    )
 
 
 def _tell(person: Person, output: Output, words: Words, event: Event, _line: Mapping[str, Any]) -> None:

@@ -47,6 +47,7 @@ class Keys:
         self._descriptor = descriptor
         self._is_open = False
         self._borrowers = 0
+        self._before: dict[int, Any] = {}  # handlers of signals, while keys are read
         self._usual: list[Any] | None = None  # the mode to put back, while it is changed
         self._terminal = anyio.Lock()
         self._changed = anyio.Event()
@@ -143,8 +144,9 @@ class Keys:
     def _key_by_key(self) -> Iterator[None]:
         """While entered, the terminal gives single keys and shows none of them."""
         handlers = {signal.SIGTSTP: self._on_stop, signal.SIGCONT: self._on_continue, signal.SIGQUIT: self._on_stop}
-        before = {number: signal.getsignal(number) for number in handlers}
-        heeded = [number for number, handler in before.items() if handler != signal.SIG_IGN]
+        before: dict[int, Any] = {number: signal.getsignal(number) for number in handlers}
+        self._before = before
+        heeded = [number for number in handlers if before[number] != signal.SIG_IGN]
         for number in heeded:
             signal.signal(number, handlers[number])
         try:
@@ -180,11 +182,15 @@ class Keys:
             with suppress(termios.error):
                 termios.tcsetattr(self._descriptor, termios.TCSANOW, usual)
 
-    def _on_stop(self, number: int, _frame: FrameType | None) -> None:
+    def _on_stop(self, number: int, frame: FrameType | None) -> None:
         """Ctrl-Z or Ctrl-backslash: leave the terminal as it was found, then do what the signal does."""
         self._put_back()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)  # a stopped process goes on behind this line
+        before = self._before.get(number)
+        if callable(before):
+            before(number, frame)  # it does that, and something else first
+        else:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)  # a stopped process goes on behind this line
         signal.signal(number, self._on_stop)
         self._change()
 

@@ -20,6 +20,10 @@ def main() -> NoReturn:
     if arguments[:1] == ["hook"]:
         hook(arguments[1:])
     try:
+        from flower_mcp.cli.utf8 import go_on_in_utf8
+
+        go_on_in_utf8()
+        arguments = sys.argv[1:]
         from flower_mcp.cli.commands import answer
 
         code = answer(arguments)

@@ -186,8 +186,15 @@ class RunOptions:
 
     def release(self) -> str:
         """The command that releases this step from the same folder."""
+        return self._command("release")
+
+    def hold(self) -> str:
+        """The command that holds this step from the same folder."""
+        return self._command("hold")
+
+    def _command(self, name: str) -> str:
         workspace = () if self.workspace == WORKSPACE else ("-w", self.workspace)
-        return shlex.join(["flower", "release", *(() if self.step == STEP else (self.step,)), *workspace])
+        return shlex.join(["flower", name, *(() if self.step == STEP else (self.step,)), *workspace])
 
     def check_user(self, environ: Mapping[str, str]) -> None:
         """Refuse what Claude Code will refuse: root that bypasses permissions outside a sandbox. Raises Usage."""

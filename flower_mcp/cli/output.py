@@ -1,26 +1,54 @@
 """Where lines go: text for people and JSON for programs, each on its stream. The only place that writes to a stream.
 
 Whatever is written must not hurt the reader: a model's control characters never reach a terminal, a character that the
-locale does not have becomes `?`, and a stream that was closed (`| head`) is given up without ending the run. JSON is
-pure ASCII, so it is right in every locale.
+locale does not have becomes a likeness or `?`, and a stream that was closed (`| head`) is given up without ending the
+run. JSON is pure ASCII, so it is right in every locale.
+
+On a live terminal a few rows may stand below all lines: the area. The cursor rests at the area's first cell, so taking
+it away is erasing from there on, however a resized terminal has broken its rows; and it is never hidden. What can hurt:
+rows that are as wide as another size of the terminal wrap, and are not drawn then.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
+from flower_mcp.cli.behind import Behind
+
 SHORT = 200  # characters of a tool's line
-_ERASE = "\r\x1b[K"
+SETTLE = 2.0  # seconds for a terminal to take what waits before somebody else gets its screen
+_ERASE = "\r\x1b[J"  # from the cursor's row to the end of the screen; rich has no word for it
+_USUAL = (80, 24)  # columns and rows of a terminal that tells none
 
 _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor moves go as a whole, not only their ESC
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all of C0 but newline and tab, DEL, all of C1
+
+
+# What our own texts have beyond ASCII, for locales without it.
+_LIKE = {
+    **dict.fromkeys("\u2014\u2013\u2500\u00b7", "-"), "\u2026": "...", "\u2502": "|", "\u2588": "#", "\u2591": "-",
+    **dict.fromkeys("\u2018\u2019", "'"), **dict.fromkeys("\u201c\u201d", '"'), "\u2192": "->", "\u00d7": "x",
+}  # fmt: skip
+_ERRORS = "flower-likeness"
+
+
+def _likeness(error: UnicodeError) -> tuple[str, int]:
+    """An error handler for encodings: characters that look alike, else `?`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_LIKE.get(char, "?") for char in lacking), error.end
+
+
+codecs.register_error(_ERRORS, _likeness)
 
 
 def clean(text: str) -> str:
@@ -39,8 +67,9 @@ class Stream:
 
     def __init__(self, file: TextIO | None) -> None:
         self._file = file
+        self._behind: Behind | None = None
         if isinstance(file, io.TextIOWrapper):
-            file.reconfigure(errors="replace", line_buffering=True)
+            file.reconfigure(errors=_ERRORS, line_buffering=True)
 
     @property
     def is_terminal(self) -> bool:
@@ -58,12 +87,55 @@ class Stream:
             return False
         return True
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal at the other end."""
+        try:
+            columns, rows = os.get_terminal_size(self._file.fileno()) if self._file is not None else _USUAL
+        except (OSError, ValueError):
+            return _USUAL
+        return columns or _USUAL[0], rows or _USUAL[1]
+
+    @property
+    def is_in_front(self) -> bool:
+        """Whether this process has the terminal; in the background its screen is the shell's."""
+        try:
+            return self._file is not None and os.tcgetpgrp(self._file.fileno()) == os.getpgrp()
+        except (OSError, ValueError):  # not our controlling terminal
+            return self.is_terminal
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is still being written to."""
+        return self._behind is not None and self._behind.is_busy
+
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """While entered, nobody waits for what is written, which comes in order. At the end all of it is waited for."""
+        self._behind = Behind(self._write)
+        try:
+            yield
+        finally:
+            behind, self._behind = self._behind, None
+            behind.end()
+
+    def settle(self) -> None:
+        """Wait a little for what was written to be there."""
+        if self._behind is not None:
+            self._behind.settle(SETTLE)
+
     def write(self, line: str, *, end: str = "\n") -> None:
-        """Write a line at once."""
+        """Write a line, at once or as soon as the terminal takes it."""
+        if self._behind is not None:
+            self._behind.put(line + end)
+        else:
+            self._write(line + end)
+
+    def _write(self, text: str) -> None:
         if self._file is None:
             return
         try:
-            self._file.write(line + end)
+            self._file.write(text)
             self._file.flush()
         except (OSError, ValueError):  # ValueError: closed in this process
             self._file = None
@@ -74,7 +146,7 @@ class Output:
 
     `plain`, or the variable NO_COLOR: lines alone, without control codes, on a terminal too.
 
-    On a terminal the last line may be a status, which the next line writes over.
+    On a live terminal an area of a few rows may stand below all lines.
     """
 
     def __init__(self, *, as_json: bool = False, plain: bool = False) -> None:
@@ -82,7 +154,9 @@ class Output:
         self._plain = plain or bool(os.environ.get("NO_COLOR"))
         self._programs = Stream(sys.stdout)
         self._people = Stream(sys.stderr if as_json else sys.stdout)
-        self._status = ""  # what is shown of it
+        self._area: tuple[str, ...] = ()  # its rows, as they are to be drawn
+        self._area_size = _USUAL  # the terminal's, when they were made
+        self._area_is_shown = False
         self._line_is_open = False  # it ended without a line end: a question
         self._kept: list[str] | None = None  # what waits while the screen is somebody else's
 
@@ -107,12 +181,42 @@ class Output:
             shown = f"\x1b[{colour}m{shown}\x1b[0m"
         self._put(shown + end)
 
-    def status(self, text: str) -> None:
-        """Show a short line that the next one writes over; "" takes it away. Nothing where that cannot be done."""
-        if self._kept is not None or self._line_is_open or text == self._status or not self.is_live:
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal that text for people goes to."""
+        return self._people.size
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        """While entered, an area may be shown, and a slow terminal is not waited for."""
+        with self._people.unhurried():
+            try:
+                yield
+            finally:
+                self.area(())
+
+    def area(self, rows: Sequence[str], size: tuple[int, int] = _USUAL) -> None:
+        """Show rows below everything else until they are replaced; none: take them away.
+
+        Each is shown as it is, so it must be clean and narrower than the terminal, whose size was `size` when they were
+        made. Nothing is drawn where that cannot be done, nor while the terminal has not taken what came before.
+        """
+        is_new = tuple(rows) != self._area or not self._area_is_shown
+        self._area, self._area_size = tuple(rows), size
+        if not self.is_live or not is_new or self._people.is_busy or (rows and not self._area_fits):
             return
-        self._people.write(_ERASE + " ".join(clean(text).split("\n")), end="")
-        self._status = text
+        if drawn := self._taken_away() + self._drawn():
+            self._people.write(drawn, end="")
+
+    def hide(self) -> None:
+        """Take the area away for now, and wait until it is gone: the screen is about to be somebody else's."""
+        if taken := self._taken_away():
+            self._people.write(taken, end="")
+        self._people.settle()
+
+    def answered(self) -> None:
+        """The open line was ended by the person, with Enter."""
+        self._line_is_open = False
 
     def bell(self) -> None:
         """Ring a terminal's bell."""
@@ -122,7 +226,7 @@ class Output:
     @contextmanager
     def kept(self) -> Iterator[None]:
         """While entered, lines for people wait: the screen is an editor's."""
-        self.status("")
+        self.hide()
         self._kept = []
         try:
             yield
@@ -135,14 +239,35 @@ class Output:
         if self._kept is not None:
             self._kept.append(text)
             return
-        erase, self._status = _ERASE if self._status else "", ""
-        self._people.write(erase + text, end="")
         self._line_is_open = not text.endswith("\n")
+        taken = self._taken_away()
+        again = self._drawn() if taken and self._area_fits and not self._people.is_busy else ""
+        self._people.write(taken + text + again, end="")
+
+    @property
+    def _area_fits(self) -> bool:
+        """Whether the area may be drawn now: no question is open, and the terminal is ours and as large as it was."""
+        is_free = self._kept is None and not self._line_is_open
+        return is_free and self._people.size == self._area_size and self._people.is_in_front
+
+    def _taken_away(self) -> str:
+        """What takes the area away."""
+        was_shown, self._area_is_shown = self._area_is_shown, False
+        return _ERASE if was_shown and self._people.is_in_front else ""
+
+    def _drawn(self) -> str:
+        """What draws the area; the cursor goes back to its first cell."""
+        if not self._area:
+            return ""
+        from rich.control import Control
+
+        self._area_is_shown = True
+        return "\n".join(self._area) + str(Control.move(0, 1 - len(self._area))) + "\r"
 
     def lines(self, lines: list[str]) -> None:
         """Write several lines for people."""
-        for line in lines:
-            self.line(line)
+        if lines:
+            self.line("\n".join(lines))
 
     def json(self, value: Mapping[str, Any]) -> None:
         """Write one JSON object on a line, if JSON was asked for."""

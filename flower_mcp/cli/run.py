@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from flower_mcp.cli.controls import Controls
     from flower_mcp.cli.keys import Keys
     from flower_mcp.cli.listening import Listener, Taker
+    from flower_mcp.cli.live import LiveArea
     from flower_mcp.cli.saying import Offer
     from flower_mcp.cli.stopping import Stopping
     from flower_mcp.core.policy import AgentSpec, HandoffPolicy
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 class Job:
     """One call of a runtime, as the command line puts it together.
 
-    Without `keys` no terminal is read. `also` are told of each event once it is drawn.
+    Without `keys` no terminal is read. `also` are told of each event once it is drawn. `hold`, `release`, `more` are
+    commands that a person may type; `more` gives the step another task.
     """
 
     runtime: Runtime
@@ -56,6 +58,8 @@ class Job:
     verbose: bool = False
     line: int | None = None
     also: tuple[Taker, ...] = ()
+    hold: str = "flower hold"
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ def run_command(
         output.lines(account_lines(words, os.environ, options.model, policy))
     job = Job(
         runtime, spec, prompt, policy, options.go_on(), options.new, terminal, keys, options.notify, options.release(),
-        options.verbose, options.at,
+        options.verbose, options.at, hold=options.hold(), more=options.go_on(words("more task")),
     )  # fmt: skip
     untouched = Untouched(runtime.workspace, runtime.run_dir)
     try:
@@ -168,7 +172,12 @@ def run_job(job: Job, output: Output, words: Words) -> Outcome:
     import anyio
 
     logging.getLogger().addHandler(logging.NullHandler())  # what libraries log is told by events, not on stderr
-    return anyio.run(partial(_run_job, job, output, words))
+    if not output.is_live:
+        return anyio.run(partial(_run_job, job, output, words))
+    from flower_mcp.cli.live import live_terminal
+
+    with live_terminal(output):
+        return anyio.run(partial(_run_job, job, output, words))
 
 
 async def _run_job(job: Job, output: Output, words: Words) -> Outcome:
@@ -186,7 +195,8 @@ async def _run_job(job: Job, output: Output, words: Words) -> Outcome:
             lambda: offer is not None and job.runtime.place(job.spec.name) is not None and offer.begin(tasks),
         )
         offer = _offer(job, output, words, stopping.stop)
-        attending = Attending(output, words, tasks, keys=job.keys, notify=job.notify)
+        area = _area(job, output, words)
+        attending = Attending(output, words, tasks, keys=job.keys, notify=job.notify, area=area)
         listener = _listener(job, output, words, attending)
         await tasks.start(stopping.watch)
         attending.start(_controls(job, stopping, output, words))
@@ -228,6 +238,16 @@ def _listener(job: Job, output: Output, words: Words, attending: Attending) -> L
         lambda window: job.policy.with_window(window).advice(),
         also=(attending.take, *job.also),
     )
+
+
+def _area(job: Job, output: Output, words: Words) -> LiveArea | None:
+    """The area below the run; None where the terminal is not live."""
+    if not output.is_live:
+        return None
+    from flower_mcp.cli.live import AreaFacts, LiveArea
+
+    facts = AreaFacts(keys=job.keys is not None, release=job.release, hold=job.hold, handoff=job.policy.enabled)
+    return LiveArea(output, words, facts, lambda: job.runtime.present(job.spec.name))
 
 
 def _controls(job: Job, stopping: Stopping, output: Output, words: Words) -> Controls | None:
@@ -323,6 +343,7 @@ def _say_end(job: Job, output: Output, words: Words, listener: Listener, row: St
         ended=listener.ended,
         said=listener.said,
         estimated=listener.estimated,
+        more=job.more,
     )
     output.lines(last_lines(words, row, end))
 

@@ -16,7 +16,7 @@ from flower_mcp.cli.show_edits import EditFacts, edit_lines
 from flower_mcp.cli.show_waits import wait_lines
 from flower_mcp.cli.show_windows import source_text, window_lines
 from flower_mcp.cli.words import Words
-from flower_mcp.core.books import Generation, StepResult
+from flower_mcp.core.books import Generation, StepResult, WrittenBy
 from flower_mcp.core.events import Event, Kind, Phase
 from flower_mcp.core.failures import Failure
 from flower_mcp.core.texts import context_text, used_text, window_text
@@ -51,6 +51,7 @@ class End:
     ended: tuple[str, ...] = ()
     said: str = ""  # the last text that was drawn, so that it is not drawn twice
     estimated: frozenset[int] = frozenset()  # sessions, by number, whose context is an estimate
+    more: str = ""  # the command that gives the step another task
 
 
 class Log:
@@ -204,10 +205,10 @@ def last_lines(words: Words, row: StepResult, end: End) -> list[str]:
     text = [row.text] if row.text and row.text != end.said else []
     figures = words("figures", sessions=len(row.generations), turns=row.num_turns, cost=cost_text(words, row.cost_usd))
     state = str(row.state) if str(row.state) in ("done", "failed") else "stopped"
-    lines = [*text, "", words(state, time=_time_text(row.duration_s or 0), figures=figures)]
+    lines = [*text, "", words(state, time=time_text(row.duration_s or 0), figures=figures)]
     if row.error:
         lines.append(words("why", why=row.error))
-    lines += [_generation(words, each, each.n in end.estimated) for each in row.generations]
+    lines += [line for each in row.generations for line in _generation(words, each, each.n in end.estimated)]
     if end.document is not None:
         lines.append(words("document", path=home_path(end.document)))
     lines += [words("denied", what=shorten(what)) for what in end.denied]
@@ -215,15 +216,18 @@ def last_lines(words: Words, row: StepResult, end: End) -> list[str]:
     lines.append(words("manifest", path=home_path(end.manifest)))
     if not row.ok:
         lines.append(words("go on", command=end.go_on))
+    elif end.more:
+        lines.append(words("say more", command=end.more))
     return lines
 
 
-def _generation(words: Words, generation: Generation, estimated: bool) -> str:
+def _generation(words: Words, generation: Generation, estimated: bool) -> list[str]:
+    """A session, and what is to be known of the document that it left."""
     document = ""
     if generation.frozen:
         name = "its edited document" if generation.edited else "its document"
         document = words(name, revision=generation.launched or generation.frozen)
-    return words(
+    line = words(
         "generation",
         n=generation.n,
         context=context_text(generation.context, estimated),
@@ -231,6 +235,19 @@ def _generation(words: Words, generation: Generation, estimated: bool) -> str:
         id=generation.session_id,
         document=document,
     )
+    return [line, *_about_document(words, generation)]
+
+
+def _about_document(words: Words, generation: Generation) -> list[str]:
+    """What of it a person edited; and if it is degraded or rewound, why."""
+    lines, why = [], shorten(generation.why or "")
+    if generation.frozen and generation.written_by is WrittenBy.REWOUND:
+        lines.append(words("its rewound document", why=why))
+    elif generation.frozen and generation.written_by is WrittenBy.CODE:
+        lines.append(words("its degraded document", why=why))
+    if generation.edited and generation.sections_edited:
+        lines.append(words("its edited sections", sections=", ".join(generation.sections_edited)))
+    return lines
 
 
 def is_about_credentials(event: Event) -> bool:
@@ -262,7 +279,7 @@ def _contexts(payload: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _time_text(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """312.4 -> "5m 12s"."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from flower_mcp.cli import words_doctor, words_steps, words_waits
+from flower_mcp.cli import words_doctor, words_live, words_steps, words_waits
 
 
 class Language(StrEnum):
@@ -130,10 +130,6 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "! 接手后又改了 {section}:会话已经结束,没有人被告知",
     ),
     "in line": ("line {line}", "第 {line} 行"),
-    "waits": ("   {seconds} s", "   {seconds} 秒"),
-    "waits unsaved": ("   waiting for your editor", "   等你的编辑器存盘"),
-    "waits mending": ("   waiting until it is mended", "   等文档改好"),
-    "waits held": ("   held", "   按住"),
     # flower hold, release, edit, show, history, diff
     "hold said": (
         "{step} is held: its next session waits until flower release",
@@ -309,4 +305,5 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     **words_steps.TEXTS,
     **words_doctor.TEXTS,
     **words_waits.TEXTS,
+    **words_live.TEXTS,
 }

@@ -53,11 +53,12 @@ SYNTHETIC = "<synthetic>"  # the model's name on messages that the CLI wrote its
 
 
 class Reader:
-    """Reads one session. `tasks` are the agents and shells that run now, by id."""
+    """Reads one session. `tasks` are the agents and shells that run now, `calls` the main thread's tools, by id."""
 
     def __init__(self, meter: Meter | None = None) -> None:
         self.meter = meter or Meter()
         self.tasks: dict[str, BackgroundTask] = {}
+        self.calls: dict[str, Used] = {}
         self.model: str | None = None
         self.idle = True
         self.turns = 0
@@ -154,6 +155,7 @@ class Reader:
         match event.get("type"):
             case "message_start":
                 self._answering = True
+                self.calls.clear()  # an answer begins once all results are there
                 self._stop_reason = None
                 self._open_tools.clear()
                 message = _object(event.get("message"))
@@ -186,7 +188,10 @@ class Reader:
                 given = _object(block.input)
                 if isinstance(given.get("command"), str):
                     self._commands[block.id] = given["command"]
-                yield Used(block.name, block.id, given, by_agent)
+                used = Used(block.name, block.id, given, by_agent)
+                if not by_agent:
+                    self.calls[block.id] = used
+                yield used
 
     def _whole(self) -> Iterable[Signal]:
         """A message ended: a good one, unless it was cut at a limit, or its stream broke (no stop reason then)."""
@@ -215,6 +220,7 @@ class Reader:
             if isinstance(block, ToolResultBlock):
                 self._tool_results.add(block.tool_use_id)
                 self._open_tools.discard(block.tool_use_id)
+                self.calls.pop(block.tool_use_id, None)
                 text = _text(block.content)
                 self.meter = self.meter.more(Characters.of(text))
                 self._learn_output(text)
@@ -228,6 +234,7 @@ class Reader:
 
     def _result(self, message: ResultMessage) -> Iterable[Signal]:
         self._answering = False
+        self.calls.clear()
         failed = bool(message.is_error)
         words = message.result or "; ".join(message.errors or ())
         outcome = Outcome(

@@ -23,6 +23,7 @@ from flower_mcp.core.failures import LATER
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
 from flower_mcp.runtime.hearing import forget_requests
 from flower_mcp.runtime.permissions import Asker
+from flower_mcp.runtime.present import Present, present_of
 from flower_mcp.runtime.record import Books, OnEvent
 from flower_mcp.runtime.step import Setting, StepRun
 from flower_mcp.runtime.trust import Belief, claim
@@ -175,6 +176,11 @@ class Runtime:
         """Where in the books a running step stands: what a line about it carries. None when it does not run here."""
         run = self._running.get(step)
         return None if run is None else run.record.place
+
+    def present(self, step: str) -> Present | None:
+        """What a step is doing at this instant. None when it does not run here."""
+        run = self._running.get(step)
+        return None if run is None else present_of(run)
 
     def _acquired(self, lock: RunLock) -> bool:
         """Take the run lock. On a disk that takes no lock file the step runs without one, and that is said."""

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from flower_mcp.cli.countdown import Countdown
-from flower_mcp.cli.output import Output
 from flower_mcp.cli.words import Words
 from flower_mcp.core.events import Event
 
@@ -30,24 +29,24 @@ def edit(phase: str, **payload: Any) -> Event:
     ("events", "expected"),
     [
         ([], ""),
-        ([edit("open", seconds=5.0)], "   3 s"),
-        ([edit("open", seconds=2.0)], "   waiting for your editor"),
-        ([edit("open", seconds=5.0), edit("held")], "   held"),
-        ([edit("open", seconds=5.0), edit("held"), edit("seen")], "   held"),
-        ([edit("open", seconds=5.0), edit("broken")], "   waiting until it is mended"),
-        ([edit("open", seconds=5.0), edit("held"), edit("broken")], "   held"),
-        ([edit("open", seconds=5.0), edit("broken"), edit("seen")], "   3 s"),
-        ([edit("open", seconds=5.0), edit("held"), edit("released")], "   3 s"),
+        ([edit("open", seconds=5.0)], "3 s"),
+        ([edit("open", seconds=2.0)], "waiting for your editor"),
+        ([edit("open", seconds=5.0), edit("held")], "held"),
+        ([edit("open", seconds=5.0), edit("held"), edit("seen")], "held"),
+        ([edit("open", seconds=5.0), edit("broken")], "waiting until it is mended"),
+        ([edit("open", seconds=5.0), edit("held"), edit("broken")], "held"),
+        ([edit("open", seconds=5.0), edit("broken"), edit("seen")], "3 s"),
+        ([edit("open", seconds=5.0), edit("held"), edit("released")], "3 s"),
         ([edit("open", seconds=5.0), edit("closed")], ""),
         ([edit("open", seconds=5.0), Event("session", "", {"phase": "launched"})], ""),
         ([edit("open", seconds=5.0), Event("result")], ""),
         ([edit("late"), edit("seen")], ""),
-        ([edit("open", seconds=5.0), Event("text", "hello")], "   3 s"),
+        ([edit("open", seconds=5.0), Event("text", "hello")], "3 s"),
     ],
 )
 def test_the_line_says_what_is_waited_for(events: list[Event], expected: str) -> None:
     clock = Clock()
-    countdown = Countdown(Output(), Words(), clock)
+    countdown = Countdown(Words(), clock)
 
     for event in events:
         countdown.take(event, {})
@@ -58,10 +57,10 @@ def test_the_line_says_what_is_waited_for(events: list[Event], expected: str) ->
 
 def test_a_save_lets_it_count_from_the_start() -> None:
     clock = Clock()
-    countdown = Countdown(Output(), Words(), clock)
+    countdown = Countdown(Words(), clock)
     countdown.take(edit("open", seconds=5.0), {})
     clock.now += 4
 
     countdown.take(edit("seen"), {})
 
-    assert countdown.text == "   5 s"
+    assert countdown.text == "5 s"

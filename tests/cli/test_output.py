@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import threading
 
 import pytest
 
@@ -33,12 +34,17 @@ def test_a_long_line_is_cut_and_says_so() -> None:
     assert shorten("x" * 201) == "x" * 199 + "…"
 
 
-def test_a_character_that_the_locale_lacks_becomes_a_question_mark() -> None:
+@pytest.mark.parametrize(
+    ("encoding", "expected"), [("ascii", b"?? 5K -- so... - ok\n"), ("iso-8859-1", b"?? 5K -- so... \xb7 ok\n")]
+)
+def test_a_character_that_the_locale_lacks_becomes_one_like_it_or_a_question_mark(
+    encoding: str, expected: bytes
+) -> None:
     raw = io.BytesIO()
-    file = io.TextIOWrapper(raw, encoding="ascii")
-    Stream(file).write("交接 ok")
+    file = io.TextIOWrapper(raw, encoding=encoding)
+    Stream(file).write("交接 5K —— so… · ok")
 
-    assert raw.getvalue() == b"?? ok\n"
+    assert raw.getvalue() == expected
 
 
 def test_a_closed_stream_is_given_up() -> None:
@@ -93,64 +99,104 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return screen
 
 
-def test_a_status_is_written_over_by_the_next_line(screen: Screen) -> None:
+TOP = "\r"
+TWO_UP = "\x1b[1A\r"
+ERASE = "\r\x1b[J"
+
+
+def test_the_area_stays_below_what_is_written(screen: Screen) -> None:
     output = screen.output
-    output.status("   5 s")
-    output.status("   5 s")
-    output.status("   4\x1b[2J s")
+    output.area(["one", "two"])
+    output.area(["one", "two"])
     output.line("a line")
-    output.line("another")
+    output.area(["three"])
 
-    assert screen.getvalue() == "\r\x1b[K   5 s\r\x1b[K   4 s\r\x1b[Ka line\nanother\n"
+    drawn = f"one\ntwo{TWO_UP}"
+    assert screen.getvalue() == f"{drawn}{ERASE}a line\n{drawn}{ERASE}three{TOP}"
 
 
-def test_a_status_can_be_taken_away_and_is_taken_away_once(screen: Screen) -> None:
+def test_the_area_can_be_taken_away_and_is_taken_away_once(screen: Screen) -> None:
     output = screen.output
-    output.status("   5 s")
-    output.status("")
-    output.status("")
+    output.area(["one"])
+    output.area(())
+    output.area(())
+    output.line("a line")
 
-    assert screen.getvalue() == "\r\x1b[K   5 s\r\x1b[K"
+    assert screen.getvalue() == f"one{TOP}{ERASE}a line\n"
 
 
-def test_a_status_does_not_write_over_an_open_question(screen: Screen) -> None:
+def test_the_area_is_not_drawn_beside_an_open_question_and_comes_back_once_it_is_answered(screen: Screen) -> None:
     output = screen.output
+    output.area(["one"])
     output.line("allow it? ", end="")
-    output.status("   5 s")
+    output.area(["two"])
+    assert screen.getvalue() == f"one{TOP}{ERASE}allow it? "
 
-    assert screen.getvalue() == "allow it? "
+    output.answered()
+    output.area(["two"])
+
+    assert screen.getvalue() == f"one{TOP}{ERASE}allow it? two{TOP}"
+
+
+def test_the_area_of_another_size_of_the_terminal_is_taken_away_and_not_drawn(screen: Screen) -> None:
+    output = screen.output
+    output.area(["one"], (80, 24))
+    output.area(["far too wide now"], (120, 24))
+    output.line("a line")
+
+    assert screen.getvalue() == f"one{TOP}{ERASE}a line\n"
 
 
 @pytest.mark.parametrize("kind", ["dumb", ""])
-def test_a_terminal_that_cannot_write_over_a_line_gets_no_status(
+def test_a_terminal_that_cannot_write_over_a_line_gets_no_area(
     kind: str, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", kind) if kind else monkeypatch.delenv("TERM")
 
-    screen.output.status("   5 s")
+    screen.output.area(["one"])
 
     assert screen.getvalue() == ""
 
 
 def test_lines_wait_while_the_screen_is_an_editors(screen: Screen) -> None:
     output = screen.output
-    output.status("   5 s")
+    output.area(["one"])
     with output.kept():
         shown = screen.getvalue()
         output.line("one")
-        output.status("   4 s")
+        output.area(["two"])
         output.line("two", colour="31")
         assert screen.getvalue() == shown
 
     assert screen.getvalue() == shown + "one\n\x1b[31mtwo\x1b[0m\n"
 
 
-def test_a_pipe_gets_no_status_no_bell_and_no_colours(
+def test_a_terminal_that_takes_nothing_slows_nobody_and_gets_every_line_in_order_but_no_area(screen: Screen) -> None:
+    output, may_write = screen.output, threading.Event()
+    written = screen.write
+
+    def stopped(text: str) -> int:
+        may_write.wait(10)
+        return written(text)
+
+    screen.write = stopped  # type: ignore[method-assign]
+    with output.live():
+        output.line("first")
+        output.area(["one"])
+        for number in range(100):
+            output.line(str(number))
+        assert screen.getvalue() == ""
+        may_write.set()
+
+    assert screen.getvalue() == "first\n" + "".join(f"{number}\n" for number in range(100))
+
+
+def test_a_pipe_gets_no_area_no_bell_and_no_colours(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     output = Output()
-    output.status("   5 s")
+    output.area(["one"])
     output.bell()
     output.line("plain", colour="31")
 
