@@ -8,6 +8,7 @@ wide wraps, so the last column stays free.
 from __future__ import annotations
 
 import math
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,12 +25,17 @@ from flower_mcp.core.texts import context_text, used_text, window_text
 if TYPE_CHECKING:
     from flower_mcp.runtime.present import Present
 
+NARROWEST = 20  # columns; in fewer nothing can be said
 MOST_ROWS = 6
 WIDEST_BAR = 60  # cells
 _PLENTY = 20  # cells of a bar that leave room for the lines' figures
 _LONGEST_NAME = 40  # cells
 _SHOWN_AFTER = 2.0  # seconds; what takes less needs no clock
 _TIMED = frozenset({State.DRAINING, State.WRITING, State.HELD, State.LAUNCHING, State.WAITING})
+
+
+_SHORTER = frozenset({State.DRAINING, State.WRITING, State.EDITING})
+_SPACE = re.compile(r"[^\S ]+")  # line ends and tabs, also those of Unicode
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +89,24 @@ class _Drawing:
 
 
 def area_rows(words: Words, moment: Moment, size: tuple[int, int], *, is_ascii: bool = False) -> list[Row]:
-    """The rows for a terminal of `size` (columns, rows), each narrower than it; none once the step has ended.
+    """The rows for a terminal of `size` (columns, rows), each narrower than it; none once the step has ended,
+    nor in a terminal that is hardly wider than a word.
 
     Where there is no room for all, what can be read elsewhere goes first.
     """
-    if moment.present.live.state.ended:
+    if moment.present.live.state.ended or size[0] < NARROWEST:
         return []
-    drawing = _Drawing(words, moment, max(1, size[0] - 1), is_ascii)
+    drawing = _Drawing(words, moment, size[0] - 1, is_ascii)
     most = max(1, min(MOST_ROWS, (size[1] + 1) // 2))
     ranked = [_rule(drawing), *_title(drawing), _bar(drawing), *_details(drawing)]
     while len(ranked) > most:
         ranked.remove(max(ranked, key=lambda each: each[0]))
-    return [row for _, row in ranked]
+    return [row if cell_len(row.text) <= drawing.width else _row(drawing.fit(row.text)) for _, row in ranked]
 
 
 def fit(text: str, width: int, *, is_ascii: bool = False, keep_end: bool = False) -> str:
-    """The text cleaned, on one line, and cut to `width` cells; with `keep_end` its start is what goes."""
-    line = " ".join(clean(text).split())
+    """The text cut to `width` cells; with `keep_end` its start is what goes. Double spaces stay; controls do not."""
+    line = _SPACE.sub(" ", clean(text))
     if cell_len(line) <= width:
         return line
     cut = "..." if is_ascii else "…"
@@ -122,7 +129,7 @@ def _rule(drawing: _Drawing) -> tuple[int, Row]:
 def _title(drawing: _Drawing) -> list[tuple[int, Row]]:
     """The step, its session, its state; cost, turns and time beside it, or below where it is narrow."""
     words, moment, live = drawing.words, drawing.moment, drawing.moment.present.live
-    state = words(f"state {live.state}")
+    state = words(f"{'live' if live.state in _SHORTER else 'state'} {live.state}")
     if live.state in _TIMED and moment.in_state >= _SHOWN_AFTER:
         state += f" {time_text(int(moment.in_state))}"
     number = live.row.generation.n if live.row.generation else 0
@@ -133,9 +140,8 @@ def _title(drawing: _Drawing) -> list[tuple[int, Row]]:
     gap = drawing.width - cell_len(name) - cell_len(rest) - cell_len(figures)
     if gap >= 2:
         return [(0, Row(((name, "bold"), (rest, ""), (" " * gap + figures, "dim"))))]
-    rest = drawing.fit(f".{rest}", max(1, drawing.width - cell_len(name) + 1))[1:]
-    return [(0, Row(((name, "bold"), (f"  {rest.strip()}" if rest.strip() else "", "")))),
-            (3, _row(drawing.fit(figures), "dim"))]  # fmt: skip
+    rest = drawing.fit(rest, drawing.width - cell_len(name)) if drawing.width - cell_len(name) > SMALLEST else ""
+    return [(0, Row(((name, "bold"), (rest, "")))), (3, _row(drawing.fit(figures), "dim"))]
 
 
 def _figures(drawing: _Drawing) -> str:
@@ -204,7 +210,10 @@ def _waiting_document(drawing: _Drawing) -> list[tuple[int, Row]]:
         how = words("live go on" if moment.is_held else "live hold", command=command)
     path = [] if document is None else [(4, _row(drawing.fit(home_path(document.path), keep_end=True), "cyan"))]
     waits = drawing.fit(moment.waits)
-    rest = drawing.fit(how, drawing.width - cell_len(waits) - 2) if drawing.width - cell_len(waits) > SMALLEST else ""
+    room = drawing.width - cell_len(waits) - 2
+    if moment.keys and not moment.is_held and cell_len(how) > room:
+        how = words("live hold keys short")
+    rest = drawing.fit(how, room) if room >= SMALLEST else ""
     return [*path, (1, Row(((waits, "bold"), (f"  {rest}" if rest else "", ""))))]
 
 

@@ -11,44 +11,21 @@ rows that are as wide as another size of the terminal wrap, and are not drawn th
 
 from __future__ import annotations
 
-import codecs
-import io
 import json
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO
+from typing import Any
 
-from flower_mcp.cli.behind import Behind
+from flower_mcp.cli.stream import USUAL_SIZE, Stream
 
 SHORT = 200  # characters of a tool's line
-SETTLE = 2.0  # seconds for a terminal to take what waits before somebody else gets its screen
 _ERASE = "\r\x1b[J"  # from the cursor's row to the end of the screen; rich has no word for it
-_USUAL = (80, 24)  # columns and rows of a terminal that tells none
 
 _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor moves go as a whole, not only their ESC
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all of C0 but newline and tab, DEL, all of C1
-
-
-# What our own texts have beyond ASCII, for locales without it.
-_LIKE = {
-    **dict.fromkeys("\u2014\u2013\u2500\u00b7", "-"), "\u2026": "...", "\u2502": "|", "\u2588": "#", "\u2591": "-",
-    **dict.fromkeys("\u2018\u2019", "'"), **dict.fromkeys("\u201c\u201d", '"'), "\u2192": "->", "\u00d7": "x",
-}  # fmt: skip
-_ERRORS = "flower-likeness"
-
-
-def _likeness(error: UnicodeError) -> tuple[str, int]:
-    """An error handler for encodings: characters that look alike, else `?`."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end]
-    return "".join(_LIKE.get(char, "?") for char in lacking), error.end
-
-
-codecs.register_error(_ERRORS, _likeness)
 
 
 def clean(text: str) -> str:
@@ -60,85 +37,6 @@ def shorten(text: str, longest: int = SHORT) -> str:
     """The text on one line, cut to `longest` characters with `…` at the end."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
-
-
-class Stream:
-    """A stream that may be missing or closed at any time; then what is written is dropped."""
-
-    def __init__(self, file: TextIO | None) -> None:
-        self._file = file
-        self._behind: Behind | None = None
-        if isinstance(file, io.TextIOWrapper):
-            file.reconfigure(errors=_ERRORS, line_buffering=True)
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether a person's terminal is at the other end."""
-        try:
-            return self._file is not None and self._file.isatty()
-        except (OSError, ValueError):
-            return False
-
-    def takes(self, text: str) -> bool:
-        """Whether the stream's encoding has all characters of the text."""
-        try:
-            text.encode(getattr(self._file, "encoding", None) or "ascii")
-        except (LookupError, UnicodeEncodeError):
-            return False
-        return True
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Columns and rows of the terminal at the other end."""
-        try:
-            columns, rows = os.get_terminal_size(self._file.fileno()) if self._file is not None else _USUAL
-        except (OSError, ValueError):
-            return _USUAL
-        return columns or _USUAL[0], rows or _USUAL[1]
-
-    @property
-    def is_in_front(self) -> bool:
-        """Whether this process has the terminal; in the background its screen is the shell's."""
-        try:
-            return self._file is not None and os.tcgetpgrp(self._file.fileno()) == os.getpgrp()
-        except (OSError, ValueError):  # not our controlling terminal
-            return self.is_terminal
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether it is still being written to."""
-        return self._behind is not None and self._behind.is_busy
-
-    @contextmanager
-    def unhurried(self) -> Iterator[None]:
-        """While entered, nobody waits for what is written, which comes in order. At the end all of it is waited for."""
-        self._behind = Behind(self._write)
-        try:
-            yield
-        finally:
-            behind, self._behind = self._behind, None
-            behind.end()
-
-    def settle(self) -> None:
-        """Wait a little for what was written to be there."""
-        if self._behind is not None:
-            self._behind.settle(SETTLE)
-
-    def write(self, line: str, *, end: str = "\n") -> None:
-        """Write a line, at once or as soon as the terminal takes it."""
-        if self._behind is not None:
-            self._behind.put(line + end)
-        else:
-            self._write(line + end)
-
-    def _write(self, text: str) -> None:
-        if self._file is None:
-            return
-        try:
-            self._file.write(text)
-            self._file.flush()
-        except (OSError, ValueError):  # ValueError: closed in this process
-            self._file = None
 
 
 class Output:
@@ -155,7 +53,7 @@ class Output:
         self._programs = Stream(sys.stdout)
         self._people = Stream(sys.stderr if as_json else sys.stdout)
         self._area: tuple[str, ...] = ()  # its rows, as they are to be drawn
-        self._area_size = _USUAL  # the terminal's, when they were made
+        self._area_size = USUAL_SIZE  # the terminal's, when they were made
         self._area_is_shown = False
         self._line_is_open = False  # it ended without a line end: a question
         self._kept: list[str] | None = None  # what waits while the screen is somebody else's
@@ -195,7 +93,7 @@ class Output:
             finally:
                 self.area(())
 
-    def area(self, rows: Sequence[str], size: tuple[int, int] = _USUAL) -> None:
+    def area(self, rows: Sequence[str], size: tuple[int, int] = USUAL_SIZE) -> None:
         """Show rows below everything else until they are replaced; none: take them away.
 
         Each is shown as it is, so it must be clean and narrower than the terminal, whose size was `size` when they were
@@ -203,7 +101,7 @@ class Output:
         """
         is_new = tuple(rows) != self._area or not self._area_is_shown
         self._area, self._area_size = tuple(rows), size
-        if not self.is_live or not is_new or self._people.is_busy or (rows and not self._area_fits):
+        if not self.is_live or not is_new or (rows and (self._people.is_busy or not self._area_fits)):
             return
         if drawn := self._taken_away() + self._drawn():
             self._people.write(drawn, end="")
@@ -219,8 +117,8 @@ class Output:
         self._line_is_open = False
 
     def bell(self) -> None:
-        """Ring a terminal's bell."""
-        if self.is_terminal:
+        """Ring a terminal's bell, unless plain lines alone were asked for."""
+        if self.is_terminal and not self._plain:
             self._people.write("\a", end="")
 
     @contextmanager

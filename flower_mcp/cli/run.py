@@ -232,12 +232,21 @@ def _listener(job: Job, output: Output, words: Words, attending: Attending) -> L
     )
     return Listener(
         output,
-        Log(words, facts, verbose=job.verbose),
+        Log(words, facts, verbose=job.verbose, tool_line=_tool_line(output)),
         job.spec.name,
         lambda: job.runtime.place(job.spec.name),
         lambda window: job.policy.with_window(window).advice(),
         also=(attending.take, *job.also),
     )
+
+
+def _tool_line(output: Output) -> Callable[[str], str] | None:
+    """What cuts a tool's line to the terminal's width; None where there is none."""
+    if not output.is_live:
+        return None
+    from flower_mcp.cli.live_area import fit
+
+    return lambda text: fit(text, output.size[0] - 1)
 
 
 def _area(job: Job, output: Output, words: Words) -> LiveArea | None:

@@ -22,6 +22,7 @@ from flower_mcp.core.failures import Failure
 from flower_mcp.core.texts import context_text, used_text, window_text
 from flower_mcp.core.windows import DEAR, EARLIER
 
+LONGEST_TEXT = 1500  # characters of a model's text on a live terminal; all of it is in events.jsonl
 SECTIONS = ("doing", "decided", "deadends", "next")  # as in the seed's sample: scene is pointers, read in the file
 
 
@@ -55,10 +56,16 @@ class End:
 
 
 class Log:
-    """Draws a run's events, in order: some lines need what an earlier event said."""
+    """Draws a run's events, in order: some lines need what an earlier event said.
 
-    def __init__(self, words: Words, facts: Facts, *, verbose: bool = False) -> None:
+    `tool_line` cuts a tool's line to what one line of the terminal takes; with it long texts are cut, too.
+    """
+
+    def __init__(
+        self, words: Words, facts: Facts, *, verbose: bool = False, tool_line: Callable[[str], str] | None = None
+    ) -> None:
         self.said = ""
+        self._tool_line = tool_line
         self._words = words
         self._facts = facts
         self._verbose = verbose
@@ -88,11 +95,15 @@ class Log:
         return [] if drawer is None else drawer(event)
 
     def _text(self, event: Event) -> list[str]:
-        self.said = event.text
-        return [event.text]
+        if self._tool_line is None or self._verbose or len(event.text) <= LONGEST_TEXT:
+            self.said = event.text
+            return [event.text]
+        self.said = ""  # so that the end tells all of it, if it is the result
+        return [f"{event.text[:LONGEST_TEXT].rstrip()}…"]
 
     def _tool(self, event: Event) -> list[str]:
-        return [("    · " if event.payload.get("by_agent") else "  · ") + shorten(event.text)]
+        line = ("    · " if event.payload.get("by_agent") else "  · ") + shorten(event.text)
+        return [line if self._tool_line is None else self._tool_line(line)]
 
     def _measured(self, event: Event) -> list[str]:
         if "phase" in event.payload:

@@ -9,7 +9,8 @@ import threading
 
 import pytest
 
-from flower_mcp.cli.output import Output, Stream, clean, shorten
+from flower_mcp.cli.output import Output, clean, shorten
+from flower_mcp.cli.stream import Stream
 
 
 @pytest.mark.parametrize(
