@@ -159,6 +159,20 @@ def test_a_terminal_that_cannot_write_over_a_line_gets_no_area(
     assert screen.getvalue() == ""
 
 
+@pytest.mark.parametrize("plain", [True, False])
+def test_who_wants_plain_lines_gets_no_area_no_colour_and_no_bell(
+    plain: bool, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not plain:
+        monkeypatch.setenv("NO_COLOR", "1")
+    output = Output(plain=plain)
+    output.area(["one"])
+    output.bell()
+    output.line("a line", colour="31")
+
+    assert screen.getvalue() == "a line\n"
+
+
 def test_lines_wait_while_the_screen_is_an_editors(screen: Screen) -> None:
     output = screen.output
     output.area(["one"])
