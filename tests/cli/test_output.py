@@ -165,6 +165,7 @@ def test_who_wants_plain_lines_gets_no_area_no_colour_and_no_bell(
 ) -> None:
     if not plain:
         monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stdout", screen)
     output = Output(plain=plain)
     output.area(["one"])
     output.bell()
