@@ -192,19 +192,19 @@ def test_a_terminal_that_takes_nothing_slows_nobody_and_gets_every_line_in_order
     written = screen.write
 
     def stopped(text: str) -> int:
-        may_write.wait(10)
+        may_write.wait(2)
         return written(text)
 
     screen.write = stopped  # type: ignore[method-assign]
     with output.live():
         output.line("first")
         output.area(["one"])
-        for number in range(100):
+        for number in range(5):
             output.line(str(number))
         assert screen.getvalue() == ""
         may_write.set()
 
-    assert screen.getvalue() == "first\n" + "".join(f"{number}\n" for number in range(100))
+    assert screen.getvalue() == "first\n" + "".join(f"{number}\n" for number in range(5))
 
 
 def test_a_pipe_gets_no_area_no_bell_and_no_colours(

@@ -59,7 +59,7 @@ def test_a_whole_run_is_told_on_stdout_and_without_a_terminal_nothing_is_read(
     assert done.out.count("All done.") == 1
     assert re.search(r"^done in \d+s: 2 session\(s\), \d+ turns, \$", done.out, re.MULTILINE)
     assert f"  document  {document}" in lines
-    assert lines[-1] == f"  books     {workspace / 'runs' / 'manifest.json'}"
+    assert lines[-2:] == [f"  books     {workspace / 'runs' / 'manifest.json'}", "  more      flower TASK"]
     assert document.exists()
     assert "<- edit it now if you like, 1 s" in lines  # and no key is named
     assert "h holds" not in done.out
