@@ -6,7 +6,8 @@ run. JSON is pure ASCII, so it is right in every locale.
 
 On a live terminal a few rows may stand below all lines: the area. The cursor rests at the area's first cell, so taking
 it away is erasing from there on, however a resized terminal has broken its rows; and it is never hidden. What can hurt:
-rows that are as wide as another size of the terminal wrap, and are not drawn then.
+rows that are too wide would wrap and be miscounted, and a terminal may be narrower for a moment before it says so (tmux
+takes a quarter of a second); so it is told to cut them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from typing import Any
 from flower_mcp.cli.stream import USUAL_SIZE, Stream
 
 SHORT = 200  # characters of a tool's line
-_ERASE = "\r\x1b[J"  # from the cursor's row to the end of the screen; rich has no word for it
+_ERASE = "\r\x1b[J"  # from the cursor's row to the end of the screen; rich has no word for it, nor for these:
+_CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"  # what comes is cut at the right edge, or goes on in the next row
 
 _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor moves go as a whole, not only their ESC
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all of C0 but newline and tab, DEL, all of C1
@@ -160,7 +162,8 @@ class Output:
         from rich.control import Control
 
         self._area_is_shown = True
-        return "\n".join(self._area) + str(Control.move(0, 1 - len(self._area))) + "\r"
+        rows = "\n".join(self._area)
+        return _CUT + rows + _WRAP + str(Control.move(0, 1 - len(self._area))) + "\r"
 
     def lines(self, lines: list[str]) -> None:
         """Write several lines for people."""

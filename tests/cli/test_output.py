@@ -100,8 +100,9 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return screen
 
 
-TOP = "\r"
-TWO_UP = "\x1b[1A\r"
+CUT = "\x1b[?7l"  # a row that is too wide must not wrap
+TOP = "\x1b[?7h\r"
+TWO_UP = "\x1b[?7h\x1b[1A\r"
 ERASE = "\r\x1b[J"
 
 
@@ -112,8 +113,8 @@ def test_the_area_stays_below_what_is_written(screen: Screen) -> None:
     output.line("a line")
     output.area(["three"])
 
-    drawn = f"one\ntwo{TWO_UP}"
-    assert screen.getvalue() == f"{drawn}{ERASE}a line\n{drawn}{ERASE}three{TOP}"
+    drawn = f"{CUT}one\ntwo{TWO_UP}"
+    assert screen.getvalue() == f"{drawn}{ERASE}a line\n{drawn}{ERASE}{CUT}three{TOP}"
 
 
 def test_the_area_can_be_taken_away_and_is_taken_away_once(screen: Screen) -> None:
@@ -123,7 +124,7 @@ def test_the_area_can_be_taken_away_and_is_taken_away_once(screen: Screen) -> No
     output.area(())
     output.line("a line")
 
-    assert screen.getvalue() == f"one{TOP}{ERASE}a line\n"
+    assert screen.getvalue() == f"{CUT}one{TOP}{ERASE}a line\n"
 
 
 def test_the_area_is_not_drawn_beside_an_open_question_and_comes_back_once_it_is_answered(screen: Screen) -> None:
@@ -131,12 +132,12 @@ def test_the_area_is_not_drawn_beside_an_open_question_and_comes_back_once_it_is
     output.area(["one"])
     output.line("allow it? ", end="")
     output.area(["two"])
-    assert screen.getvalue() == f"one{TOP}{ERASE}allow it? "
+    assert screen.getvalue() == f"{CUT}one{TOP}{ERASE}allow it? "
 
     output.answered()
     output.area(["two"])
 
-    assert screen.getvalue() == f"one{TOP}{ERASE}allow it? two{TOP}"
+    assert screen.getvalue() == f"{CUT}one{TOP}{ERASE}allow it? {CUT}two{TOP}"
 
 
 def test_the_area_of_another_size_of_the_terminal_is_taken_away_and_not_drawn(screen: Screen) -> None:
@@ -145,7 +146,7 @@ def test_the_area_of_another_size_of_the_terminal_is_taken_away_and_not_drawn(sc
     output.area(["far too wide now"], (120, 24))
     output.line("a line")
 
-    assert screen.getvalue() == f"one{TOP}{ERASE}a line\n"
+    assert screen.getvalue() == f"{CUT}one{TOP}{ERASE}a line\n"
 
 
 @pytest.mark.parametrize("kind", ["dumb", ""])
