@@ -12,7 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -26,8 +26,8 @@ from flower_mcp.cli.countdown import Countdown
 from flower_mcp.cli.live_area import Moment, Row, area_rows
 from flower_mcp.cli.output import Output
 from flower_mcp.cli.words import Words
-from flower_mcp.core.books import State
-from flower_mcp.core.events import Event, Kind
+from flower_mcp.core.books import State, seconds
+from flower_mcp.core.events import Event, Kind, Phase
 
 if TYPE_CHECKING:
     from flower_mcp.runtime.present import Present
@@ -73,11 +73,9 @@ class LiveArea:
     def take(self, event: Event, line: Mapping[str, Any]) -> None:
         """Take in an event."""
         self._countdown.take(event, line)
-        if event.kind in (Kind.DRAIN, Kind.RETRY, Kind.WAIT):
-            self._told = event.text
-            wait = event.payload.get("seconds")
-            self._until = time.time() + wait if isinstance(wait, int | float) else None
-        elif event.kind in (Kind.TEXT, Kind.TOOL, Kind.CONTEXT, Kind.HANDOFF, Kind.SESSION):
+        if event.kind in (Kind.DRAIN, Kind.RETRY, Kind.WAIT) and event.payload.get("phase") != Phase.CLOSED:
+            self._told, self._until = str(event.payload.get("why") or event.text), _until(event.payload)
+        elif event.kind in (Kind.TEXT, Kind.TOOL, Kind.CONTEXT, Kind.HANDOFF, Kind.SESSION, Kind.WAIT):
             self._told, self._until = "", None
         elif event.kind == Kind.RESULT:
             self.close()
@@ -124,6 +122,13 @@ class LiveArea:
             release=self._facts.release,
             handoff=self._facts.handoff,
         )
+
+
+def _until(payload: Mapping[str, Any]) -> float | None:
+    """When a wait ends, since the epoch; None when the event does not tell."""
+    with suppress(KeyError, ValueError, TypeError):
+        return seconds(payload["until"]) if payload.get("until") else time.time() + float(payload["seconds"])
+    return None
 
 
 def painted(rows: list[Row], columns: int) -> list[str]:

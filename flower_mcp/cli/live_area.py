@@ -184,7 +184,7 @@ def _details(drawing: _Drawing) -> list[tuple[int, Row]]:
     state, row = present.live.state, present.live.row
     if moment.waits:
         return _waiting_document(drawing)
-    if state is State.WAITING and moment.until is not None:
+    if moment.until is not None:
         left = time_text(max(0, math.ceil(moment.until - moment.now)))
         clock = time.strftime("%H:%M:%S", time.localtime(moment.until))
         return [(1, _row(drawing.fit(f"{words('live until', time=clock, left=left)}  {moment.told}")))]

@@ -219,6 +219,16 @@ def test_what_is_waited_for_is_told_until_the_work_goes_on(screen: Screen) -> No
     area.draw()
     assert "the model answers" in screen.getvalue().removeprefix(shown_before)
 
+    until = {"phase": "open", "until": "2026-11-30T23:59:50.000000Z", "seconds": 60, "why": "out of quota"}
+    area.take(Event("wait", "rate: waiting", until), {})
+    area.draw()
+    assert "until 23:59:50, " in screen.getvalue()
+    assert " left  out of quota" in screen.getvalue()
+    shown_before = screen.getvalue()
+    area.take(Event("wait", "waited 60 s", {"phase": "closed", "seconds": 60.0}), {})
+    area.draw()
+    assert "the model answers" in screen.getvalue().removeprefix(shown_before)
+
 
 def test_a_document_that_waits_is_counted_down_with_the_keys(screen: Screen) -> None:
     clock = Clock()
