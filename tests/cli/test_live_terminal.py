@@ -92,7 +92,7 @@ def test_a_whole_demo_at_40_by_12_in_chinese_in_a_window_that_changes_its_size(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
     command = shlex.join([*FLOWER, "demo", "--keep", str(tmp_path / "kept")])
-    sizes = iter([(60, 20), (44, 12), (100, 10), (40, 12)])
+    sizes = iter([(60, 20), (44, 12), (60, 16), (44, 14), (40, 12)])
     columns = 40
 
     def is_drawn(frame: Frame) -> bool:
