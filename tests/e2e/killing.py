@@ -10,6 +10,7 @@ not be the same in each run; the note says what it was.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -27,6 +28,7 @@ from tests.e2e.harness import claude_cli, command, descendants
 
 CHANGES = ("write", "replace", "rename", "link", "unlink", "mkdir", "rmdir")
 NOW = "at the start"
+HANGS = 150.0  # seconds; then it says where every thread is, and goes on
 
 
 class Victims(StrEnum):
@@ -139,6 +141,7 @@ def main() -> None:
     from flower_mcp.core.policy import RetryPolicy
 
     setattr(RetryPolicy, "pause", lambda _self, _failures: 0.05)  # noqa: B010
+    faulthandler.dump_traceback_later(HANGS)
     for given in json.loads(sys.argv[1]):
         prepare(Moment(given["move"], given["number"], Victims(given["victims"]), given["note"]))
     sys.argv = [str(Path(sys.argv[0])), *sys.argv[3:]]
