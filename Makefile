@@ -20,12 +20,17 @@ endif
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check format bench picture clean again
+.PHONY: help demo test test-fast soak check format bench picture clean again
+
+# What takes more than its CI size with FLOWER_SOAK=1. FLOWER_KILLS and FLOWER_HANDOFFS set two of the sizes by themselves.
+SOAK := tests/core/test_fuzz.py tests/workbench/test_many_writers.py \
+	tests/e2e/test_kill_matrix.py tests/e2e/test_many_handoffs.py
 
 help:
 	@echo "make demo       a whole handoff on this machine, no account needed"
 	@echo "make test       all tests"
 	@echo "make test-fast  without the real CLI and without building packages"
+	@echo "make soak       the long ones: 200 kills, 1,000 handoffs, full fuzz; hours"
 	@echo "make check      format, lint, types, layers, tests: what CI runs"
 	@echo "make format     format and mend what can be mended"
 	@echo "make bench      the measurements in benchmarks/"
@@ -40,6 +45,9 @@ test: $(READY_TO_DEVELOP)
 
 test-fast: $(READY_TO_DEVELOP)
 	@$(BIN)/python -m pytest -m "not e2e and not slow" --ignore=tests/test_packaging.py $(PYTEST_ARGS)
+
+soak: $(READY_TO_DEVELOP)
+	@FLOWER_SOAK=1 $(BIN)/python -m pytest $(SOAK) $(PYTEST_ARGS)
 
 # pytest comes last: its closing line is the last line of the output.
 check: $(READY_TO_DEVELOP)

@@ -23,6 +23,7 @@ from flower_mcp.workbench.transcripts import find
 
 REFUSED = "the CLI refused to go on with it"  # why a session is not resumed although it has a transcript
 OWED = "the handoff is still to be written"  # why a session has no document although it was asked for one
+_ENTRY = re.compile(rf"(?:^|\n)## \S+Z · ({'|'.join(By)})\n\n")
 
 
 def is_born(run: StepRun, session_id: str | None) -> bool:
@@ -93,17 +94,30 @@ def _take_words(run: StepRun, ending: Ending) -> None:
         run.hearing.put_away()
         put_away(run)
         run.words = ""
+    if run.words:
+        run.hearing.look()  # what a killed run left in the inbox was said before
     if not run.words and (run.setting.fresh or ending is Ending.NEW_TASK):
         if words:
             begin_words(run, words)
-    elif words and not (was_cut_off(run) and _are_the_last(words, run.words)):
+    elif words and not (_never_ended(run) and _are_the_last(words, run.words)):
         run.hearing.add(words, By.FLOWER)
     run.hearing.look()
 
 
+def _never_ended(run: StepRun) -> bool:
+    """Whether the run before was killed, be it before its first session."""
+    before = run.setting.before
+    return before is not None and bool(before.row.run) and not before.state.ended
+
+
 def _are_the_last(words: str, known: str) -> bool:
-    """Whether these words are what was said last with a command: the same command again adds nothing."""
-    return known == words or bool(re.search(rf"## \S+ · {By.FLOWER}\n\n{re.escape(words)}\Z", known))
+    """Whether these words are what was said last with a command: the same command again adds nothing.
+
+    What was said in another way since does not count: whoever types the command again has only seen it end.
+    """
+    first, *later = _ENTRY.split(known)
+    commands = [first, *(text for by, text in zip(later[::2], later[1::2], strict=True) if by == By.FLOWER)]
+    return commands[-1].rstrip("\n") == words.rstrip("\n")
 
 
 def _count_before(run: StepRun) -> None:

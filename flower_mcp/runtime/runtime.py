@@ -21,6 +21,7 @@ from flower_mcp.core.errors import Busy, FilesError, FlowerError, NothingThere, 
 from flower_mcp.core.events import Place
 from flower_mcp.core.failures import LATER
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, RetryPolicy, WindowSource
+from flower_mcp.runtime.before import carried
 from flower_mcp.runtime.hearing import forget_requests
 from flower_mcp.runtime.permissions import Asker
 from flower_mcp.runtime.present import Present, present_of
@@ -239,7 +240,7 @@ class Runtime:
             workbench=self._workbench,
             retry=self._retry,
             fresh=fresh,
-            before=before,
+            before=carried(before, rows) if belief.known else before,
             rows=_with(rows, lacking),
             mcp_server=self._mcp_server,
             ask=self._ask,

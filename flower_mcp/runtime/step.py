@@ -338,8 +338,15 @@ class StepRun:
 
     def _built(self, opening: Opening) -> Session:
         session = build(self, opening)
+        self._take_in_ended()
         self._sessions.append(session)
         return session
+
+    def _take_in_ended(self) -> None:
+        """Let go of sessions that have ended: each holds its client, and all that was read of it."""
+        for session in [one for one in self._sessions if one.closed.is_set()]:
+            self._sessions.remove(session)
+            self.ended.extend(session.ended)
 
     def retire(self) -> None:
         """Close the living session beside its successor: what it had detached lives on."""
@@ -384,8 +391,7 @@ class StepRun:
         with anyio.move_on_after(CLOSE_LIMIT, shield=True):
             for session in self._sessions:
                 await session.closed.wait()
-        for session in self._sessions:
-            self.ended.extend(session.ended)
+        self._take_in_ended()
         self._sessions.clear()
         if self.session is not None or self.ended or self.record.row.generations:
             self.ended.extend(await anyio.to_thread.run_sync(end_marked, self.run_id))

@@ -260,11 +260,11 @@ async def drain(run: StepRun) -> MoveEnd:
     if end is None and session.reader.agents():
         left = session.reader.agents()
         run.handing.stopped.extend(left)
-        for task in left:
+        for task in left if session.alive else ():
             await session.stop_task(task.task_id)
         run.record.event(Kind.DRAIN, f"stopped {len(left)} agent(s) that had not ended", stopped=len(left))
         run.handoff_asked = False
-        end = await _until_idle(run, SETTLE)
+        end = await _until_idle(run, SETTLE) if session.alive else None
     run.handing.stopped.extend(session.reader.shells())
     if end is None:
         start_ahead(run)
@@ -286,8 +286,7 @@ async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:
                 return Ending.OVERFLOW, Guard.ANY
             elif isinstance(signal, Gone):
                 lose_cost(run)
-                run.handing.why = "the session ended while it was waiting for its agents"
-                return Ending.UNWRITTEN, Guard.ANY
+                return None  # it is resumed to write: only what it knew of its agents is gone
             elif signal is not None:
                 await take(run, signal)
     return None

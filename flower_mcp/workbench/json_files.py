@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from flower_mcp.core.masking import Masked
 
 LARGEST = 64 * 2**20  # bytes; thousands of rows, and little enough to be read again at every change
-_NAMES = frozenset(("run", "step", "session_id", "path", "revision"))  # what these say is looked up by, so it stays
+_NAMES = frozenset(
+    ("run", "step", "session_id", "retired", "path", "revision")
+)  # what these say is looked up by, so it stays
 
 
 def mask(text: str) -> Masked:

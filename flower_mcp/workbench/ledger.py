@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flower_mcp.core.books import StepResult, as_json
+from flower_mcp.core.books import StepResult
 from flower_mcp.core.errors import FilesError
+from flower_mcp.workbench.book_text import text_of
 from flower_mcp.workbench.files import make_home, write_whole
-from flower_mcp.workbench.json_files import dump, masked, read_json_file, set_aside
+from flower_mcp.workbench.json_files import dump, read_json_file, set_aside
 from flower_mcp.workbench.locks import write_lock
 
 MANIFEST, LINEAGE, LOCK = "manifest.json", "lineage.json", "manifest.json.lock"
@@ -37,7 +38,7 @@ class Manifest:
         """
         with _locked(self.path.parent):
             rows, notes = self._rows_or_aside()
-            text = dump(masked(as_json(row)))
+            text = text_of(row)
             at = next((n for n, (_, value) in enumerate(rows) if _run(value) == row.run), len(rows))
             texts = [other for other, _ in rows]
             texts[at : at + 1] = [text]

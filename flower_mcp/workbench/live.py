@@ -16,14 +16,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from flower_mcp.core.books import FORMAT, LiveStep, State, as_json
+from flower_mcp.core.books import FORMAT, LiveStep, State
 from flower_mcp.core.errors import FilesError
 from flower_mcp.workbench import archive as archives
 from flower_mcp.workbench import drafts, inbox, journal
+from flower_mcp.workbench.book_text import text_of
 from flower_mcp.workbench.drafts import Draft
 from flower_mcp.workbench.files import create, inside, make_folder, make_home, read_whole, write_whole
 from flower_mcp.workbench.inbox import Message, Waiting
-from flower_mcp.workbench.json_files import dump, masked, read_json_file, set_aside
+from flower_mcp.workbench.json_files import read_json_file, set_aside
 from flower_mcp.workbench.locks import RunLock, is_held, write_lock
 from flower_mcp.workbench.names import file_name
 
@@ -76,12 +77,12 @@ class Live:
 
     def write(self, live: LiveStep, *, durable: bool = False) -> None:
         """Replace what is known of the step; `durable` when it must survive a loss of power. Raises FilesError."""
-        data = dump(masked(as_json(live))) + "\n"
+        data = text_of(live) + "\n"
         write_whole(self._ready(self._path(live.step, ".json")), data.encode(), durable=durable)
 
     def begin(self, live: LiveStep) -> bool:
         """Write down a step of which nothing was known; False, and nothing is written, when something is there."""
-        data = dump(masked(as_json(live))) + "\n"
+        data = text_of(live) + "\n"
         return create(self._ready(self._path(live.step, ".json")), data.encode())
 
     def steps(self) -> tuple[str, ...]:

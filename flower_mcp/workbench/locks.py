@@ -24,6 +24,7 @@ PATIENCE = 5.0  # seconds that a writer waits for the write lock (design, sectio
 _ONLY_READABLE = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
 _CHECKS = 0.1  # seconds in which a run lock's wanter takes a holder for a passing check
 _SHORTEST, _UNEVEN = 0.0005, 0.0015  # seconds between two looks; short and uneven, so that no waiter starves
+_NEXT = ".next"  # beside a write lock: the lock of whoever is to have it next
 
 if sys.platform == "win32":
     import msvcrt
@@ -135,8 +136,36 @@ def write_lock(path: Path, patience: float = PATIENCE) -> Iterator[None]:
 
 
 def _take(path: Path, patience: float) -> int | None:
-    """The open, locked file; None when the lock stayed taken for `patience` seconds."""
+    """The open, locked file; None when the lock stayed taken for `patience` seconds.
+
+    Who has to wait, waits in a place of its own, one at a time, and whoever comes while it is taken waits for that. So
+    a writer that takes the lock again as soon as it has given it back lets the one before it go first.
+    """
     end = time.monotonic() + patience
+    queue = path.with_name(path.name + _NEXT)
+    if not _is_waited_at(queue):
+        taken = _poll(path, 0.0)
+        if taken is not None:
+            return taken
+    place: int | None = None
+    with suppress(OSError, FilesError):  # no room for it: then by chance
+        place = _poll(queue, end)
+    try:
+        return _poll(path, end)
+    finally:
+        if place is not None:
+            os.close(place)
+
+
+def _is_waited_at(queue: Path) -> bool:
+    try:
+        return is_held(queue)
+    except (OSError, FilesError):
+        return False
+
+
+def _poll(path: Path, end: float) -> int | None:
+    """The open, locked file; None when the lock is taken until `end`, of the monotonic clock. Tries at least once."""
     descriptor = _open(path, os.O_RDWR | os.O_CREAT)
     try:
         while True:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from flower_mcp.demo.model import Reply, Request, ScriptedModel, Story, each_session, text
+from flower_mcp import Event, Runtime
+from flower_mcp.demo.model import Reply, Request, ScriptedModel, Story, each_session, text, tool
 from tests.e2e.editing import live
 from tests.e2e.harness import wait_until
-from tests.e2e.steps import ASKED, DOCUMENT, TAKING_OVER, TASK, bash, is_asked, run_step
-from tests.e2e.test_continuity import supervisor
+from tests.e2e.steps import ASKED, DOCUMENT, TAKING_OVER, TASK, bash, document_path, is_asked, run_step, successor
+from tests.e2e.test_continuity import claude_pids, run_of, supervisor
 from tests.e2e.test_inbox import put, waiting
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
@@ -51,3 +52,24 @@ async def test_deaths_in_the_handoff_turn_and_just_after_the_launch_start_nothin
     assert (told.count(TAKING_OVER), told.count("Said while it wrote.")) == (1, 1)
     assert sum(request.asks(ASKED) for request in model.requests) == 2
     assert waiting(workspace) == []
+
+
+async def test_a_session_that_dies_while_its_agents_are_waited_for_writes_its_document_all_the_same(
+    model: ScriptedModel, workspace: Path
+) -> None:
+    def die(_runtime: Runtime, event: Event) -> None:
+        if event.kind == "drain" and event.payload.get("agents"):
+            for pid in claude_pids(run_of(workspace)):
+                os.kill(pid, signal.SIGKILL)
+
+    start = tool("Agent", description="count for ever", prompt="count", subagent_type="general-purpose")
+    first = Story(
+        [bash("echo one").at(40_000), start.at(155_000)],
+        branches=[(is_asked, text(DOCUMENT).at(156_000))],
+        agents=Reply(hang=30),
+    )
+    model.script = each_session(first, successor())
+    run = await run_step(workspace, during=die)
+    assert run.result.ok, run.result.error
+    assert [generation.written_by for generation in run.result.generations] == ["session", None]
+    assert "stopped at the handoff, agent: count for ever" in document_path(workspace).read_text()

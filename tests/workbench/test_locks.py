@@ -9,11 +9,13 @@ import signal
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flower_mcp.core.errors import FilesError, LockTimeout
 from flower_mcp.workbench.locks import RunLock, is_held, write_lock
+from tests.e2e.harness import wait_until
 
 forkserver = multiprocessing.get_context("forkserver")
 forkserver.set_forkserver_preload(["flower_mcp.workbench.workbench", "flower_mcp.core.masking", "pytest"])
@@ -138,3 +140,26 @@ def test_a_run_lock_that_somebody_else_has_made_again_is_lost(tmp_path: Path) ->
     lock.release()
     assert is_held(other.path)
     other.release()
+
+
+def take_again_and_again(path: Path, over: Any, rounds: Any) -> None:
+    while not over.is_set():
+        with write_lock(path):
+            rounds.value += 1
+            time.sleep(0.005)
+
+
+def test_writers_that_never_rest_let_the_one_that_waits_go_first(tmp_path: Path) -> None:
+    path, over, rounds = tmp_path / "lock", forkserver.Event(), forkserver.Value("i", 0)
+    greedy = [forkserver.Process(target=take_again_and_again, args=(path, over, rounds)) for _ in range(3)]
+    for process in greedy:
+        process.start()
+    wait_until(lambda: rounds.value > 9)
+    before = rounds.value
+    for _ in range(5):
+        with write_lock(path):
+            pass
+    over.set()
+    for process in greedy:
+        process.join()
+    assert rounds.value - before < 100

@@ -72,7 +72,7 @@ def test_twenty_processes_that_write_one_manifest_at_once_lose_no_row(tmp_path: 
     for p in range(WRITERS):
         assert [event["n"] for event in events if event["who"] == f"p{p}"] == list(range(ROWS))
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        ".gitignore", "lineage.json", "live", "manifest.json", "manifest.json.lock",
+        ".gitignore", "lineage.json", "live", "manifest.json", "manifest.json.lock", "manifest.json.lock.next",
     ]  # fmt: skip
 
 

@@ -1,0 +1,79 @@
+"""A run that was killed before it had a session hides nothing that the run before it left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from flower_mcp import AgentSpec, Handoff, Runtime, Workbench
+from flower_mcp.core.books import Generation, LiveStep, State, StepResult
+from flower_mcp.core.decide import Ending
+from flower_mcp.runtime.before import carried
+from flower_mcp.runtime.look import look
+from flower_mcp.runtime.opening import _next_number
+from flower_mcp.runtime.step import StepRun
+from flower_mcp.workbench.known import Known
+from flower_mcp.workbench.ledger import Lineage, Manifest
+from tests.e2e.editing import close
+
+pytestmark = pytest.mark.anyio
+FIRST, SECOND = "0a0a0a0a-1111-2222-3333-444444444444", "0b0b0b0b-1111-2222-3333-444444444444"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def started() -> Iterator[list[StepRun]]:
+    runs: list[StepRun] = []
+    yield runs
+    for run in runs:
+        close(run)
+
+
+@pytest.mark.parametrize("state", [State.IDLE, State.LAUNCHING])
+async def test_a_document_that_waited_is_still_launched_as_the_next_generation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[StepRun], state: State
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    projects = tmp_path / "claude" / "projects" / "key"
+    projects.mkdir(parents=True)
+    (projects / f"{SECOND}.jsonl").write_text("{}\n")  # it could be resumed, and must not be
+    bench = Workbench(tmp_path)
+    Known().remember(tmp_path, "work")
+    bench.tasks.start("work", "The task.")
+    frozen = bench.freeze("work", Handoff(doing="It.", next="Go on."))
+    generations = (
+        Generation(1, FIRST, context=9),
+        Generation(2, SECOND, context=9, frozen=frozen.revision, path=str(frozen.path)),
+    )
+    row = StepResult("run-1", "work", state=State.STOPPED, session_id=SECOND, generations=generations, ended_at="x")
+    Manifest(tmp_path / "runs").put(row)
+    Lineage(tmp_path / "runs", str(tmp_path)).remember("work", SECOND)
+    killed = StepResult("run-2", "work", state=state, resumed=True)
+    bench.lives.write(LiveStep("work", state, killed))
+
+    run, _ = Runtime(workspace=tmp_path, run_dir=tmp_path / "runs")._prepared(
+        AgentSpec(), "", False, None, lambda: True
+    )
+    started.append(run)
+
+    assert (await look(run))[0] is Ending.WAITING_DOCUMENT
+    assert _next_number(run, "a new one") == 3
+
+
+def test_only_a_run_that_had_found_something_is_looked_behind() -> None:
+    row = StepResult("run-1", "work", generations=(Generation(1, FIRST),))
+    rows = ({"step": "work", "run": "run-1", "generations": [{"n": 1, "session_id": FIRST}]},)
+    killed = LiveStep("work", State.IDLE, StepResult("run-2", "work", resumed=True))
+    assert carried(killed, rows) == replace(killed, row=row)
+    afresh = replace(killed, row=replace(killed.row, resumed=False))
+    other = ({**rows[0], "step": "docs"}, {"step": "work", "generations": [7]}, {"step": "work", "generations": []})
+    living = replace(killed, row=replace(row, resumed=True))
+    assert [carried(afresh, rows), carried(killed, other), carried(living, rows)] == [afresh, killed, living]
+    assert carried(None, rows) is None
