@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.harness import claude_cli, command, marked
+from tests.e2e.harness import claude_cli, command, marked, parent
 from tests.e2e.steps import DOCUMENT, document_path
 
 _WHOLE = re.compile(r"\A# 交接 · work\n.*Text (\d+) begins\..*Text \1 ends\.", re.DOTALL)
@@ -137,9 +137,10 @@ class Chronicle:
             line = command(pid)
             if line.startswith(str(claude_cli())) and (found := _SESSION.search(line)):
                 sessions.setdefault(found[1], set()).add(pid)
-        twice = {session: frozenset(pids) for session, pids in sessions.items() if len(pids) > 1}
+        # A CLI that starts a shell is there twice until the shell is: its fork, with its command line, is its child.
+        own = {session: {pid for pid in pids if parent(pid) not in pids} for session, pids in sessions.items()}
+        twice = {session: frozenset(pids) for session, pids in own.items() if len(pids) > 1}
         for session, pids in twice.items():
-            # A CLI that starts a shell is there twice for an instant: a fork has its parent's command line.
             if self._doubles.get(session) == pids:
                 self._say(f"two processes at once for {session}: {sorted(pids)}")
         self._doubles = twice

@@ -120,7 +120,7 @@ def descendants(pid: int) -> list[int]:
     """Living processes below `pid`, however deep."""
     children: dict[int, list[int]] = {}
     for each in _pids():
-        children.setdefault(_parent(each), []).append(each)
+        children.setdefault(parent(each), []).append(each)
     found: list[int] = []
     level = children.get(pid, [])
     while level:
@@ -155,7 +155,8 @@ def _stat(pid: int) -> list[str]:
     return _read(pid, "stat").decode("utf-8", "replace").rpartition(")")[2].split()
 
 
-def _parent(pid: int) -> int:
+def parent(pid: int) -> int:
+    """The process that started `pid`; 0 if `pid` is gone."""
     fields = _stat(pid)
     return int(fields[1]) if len(fields) > 1 else 0
 

@@ -83,7 +83,7 @@ def test_any_body_brings_a_result_or_a_tool_error(tool: str, tmp_path: Path) -> 
 
     try_batch()
     assert tried >= BODIES
-    assert [path.name for path in tmp_path.iterdir() if path.name != "claude"] == ["workspace"]
+    assert [path.name for path in tmp_path.iterdir() if path.name not in ("claude", "state")] == ["workspace"]
     assert [path.name for path in workspace.iterdir()] == [".flower"]
     allowed = {".gitignore", "notes", "live"}
     assert {path.name for path in workbench.folder.iterdir()} <= allowed
