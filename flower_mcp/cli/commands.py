@@ -17,7 +17,6 @@ from flower_mcp import __version__
 from flower_mcp.cli import document_commands, message_commands, settings, step_commands
 from flower_mcp.cli.document_commands import SETTINGS
 from flower_mcp.cli.options import Folder, RunOptions, run_options
-from flower_mcp.cli.output import complain
 from flower_mcp.core.errors import CallersError, FlowerError, OurError, Usage
 
 _SHORT = "flower.short"  # in click's meta: the command line had no `run` in it
@@ -158,6 +157,8 @@ def answer(arguments: list[str]) -> int:
 
 def _told(error: BaseException) -> int:
     """Say an error in a sentence; its exit code."""
+    from flower_mcp.cli.output import complain
+
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):

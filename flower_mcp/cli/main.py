@@ -30,7 +30,7 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         code = INTERRUPTED
     try:
-        from flower_mcp.cli.output import give_up_closed
+        from flower_mcp.cli.leaving import give_up_closed
 
         give_up_closed()
     except KeyboardInterrupt:

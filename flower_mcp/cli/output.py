@@ -12,12 +12,11 @@ takes a quarter of a second); so it is told to cut them.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from flower_mcp.cli.stream import USUAL_SIZE, Stream
@@ -173,23 +172,11 @@ class Output:
     def json(self, value: Mapping[str, Any]) -> None:
         """Write one JSON object on a line, if JSON was asked for."""
         if self.as_json:
+            import json
+
             self._programs.write(json.dumps(value, default=str))
 
 
 def complain(sentence: str) -> None:
     """Say on stderr why the command ends, on one line."""
     Stream(sys.stderr).write(f"flower: {shorten(clean(sentence), 2000)}")
-
-
-def give_up_closed() -> None:
-    """Flush both streams; put the null device in the place of one whose reader is gone, so that the exit is silent."""
-    for file in (sys.stdout, sys.stderr):
-        if file is None:
-            continue
-        try:
-            file.flush()
-        except (OSError, ValueError):
-            with suppress(OSError, ValueError):
-                null = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(null, file.fileno())
-                os.close(null)

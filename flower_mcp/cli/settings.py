@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +18,8 @@ from click.core import ParameterSource
 from flower_mcp.core.errors import Usage
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from flower_mcp.cli.options import RunOptions
 
 VARIABLE = "FLOWER_CONFIG"  # the variable that names the person's file
@@ -34,6 +34,8 @@ _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 def user_file(environ: Mapping[str, str]) -> Path:
     """Where the person's config file is, whether or not there is one."""
+    from pathlib import Path
+
     given = environ.get(VARIABLE)
     if given:
         return Path(given).expanduser()
@@ -88,6 +90,8 @@ def sound_defaults(file: Path, commands: Mapping[str, click.Command]) -> dict[st
 
 def in_workspace(options: RunOptions, ctx: click.Context) -> tuple[RunOptions, tuple[str, ...]]:
     """The options with what the workspace's file sets put in, and the names that counted. Raises Usage."""
+    from pathlib import Path
+
     file = Path(options.workspace) / WORKSPACE_FILE
     found = _read(file)
     for key in found:
@@ -168,6 +172,8 @@ def _name(option: click.Option) -> str:
 
 
 def _unknown(file: Path, key: str, known: Iterable[str]) -> Usage:
+    from difflib import get_close_matches
+
     like = get_close_matches(key.rpartition(".")[2], list(known), n=1)
     return Usage(
         f"{file}: there is no option {key!r}.",
