@@ -23,8 +23,9 @@ class Costs:
     _origin: dict[str, str] = field(default_factory=dict)
 
     def resume(self, session_id: str, before: Cost) -> None:
-        """A session that earlier runs have paid for in part."""
-        self._last.setdefault(session_id, before)
+        """A session that an earlier run has paid for in part: once for each such run, before anything is reported."""
+        if session_id not in self._known:
+            self._last[session_id] = self._last.get(session_id, 0.0) + before
 
     def fork(self, session_id: str, origin: str) -> None:
         """A fork of a session: its totals go on from that one's, and what it costs is that one's cost."""

@@ -96,8 +96,11 @@ async def test_only_this_runs_cost_is_in_its_row(model: ScriptedModel, workspace
     model.script = text("Done.").but(output=10_000).at(30_000)
     first = await run_step(workspace)
     second = await run_step(workspace, "Again.")
+    third = await run_step(workspace, "And again.")
+    assert first.result.session_id == third.result.session_id
     assert first.result.cost_usd is not None
     assert second.result.cost_usd == pytest.approx(first.result.cost_usd, rel=0.2)
+    assert third.result.cost_usd == pytest.approx(second.result.cost_usd, rel=0.2)
 
 
 async def test_fresh_moves_what_was_there_into_the_archive(model: ScriptedModel, workspace: Path) -> None:

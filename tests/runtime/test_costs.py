@@ -49,6 +49,14 @@ def test_what_earlier_runs_paid_for_a_session_is_not_paid_again() -> None:
     assert costs.of("a") == 0.5
 
 
+def test_a_session_that_was_resumed_in_several_runs_costs_what_it_adds() -> None:
+    costs = Costs()
+    costs.resume("a", Cost(1.0))
+    costs.resume("a", Cost(0.5))  # the second run's row has what that run added
+    costs.report("a", Cost(1.75))
+    assert costs.of("a") == 0.25
+
+
 def test_a_resumed_session_that_lost_its_total_costs_what_it_reports() -> None:
     costs = Costs()
     costs.resume("a", Cost(2.0))
