@@ -18,6 +18,7 @@ import anyio
 from flower_mcp.core.events import Kind
 from flower_mcp.runtime import keeper
 from flower_mcp.runtime.keeping import end_marked
+from flower_mcp.runtime.starting import keeper_folders
 
 if TYPE_CHECKING:
     from flower_mcp.runtime.step import StepRun
@@ -35,14 +36,15 @@ async def clear_leftovers(run: StepRun) -> None:
             run.ended.extend(ended)
             names = ", ".join(f"{one.pid}: {one.command}" for one in ended)
             run.record.event(Kind.SESSION, f"ended what the run before had left running: {names}", phase="cleared")
-    await anyio.to_thread.run_sync(clear_folders, run.setting.run_dir)
+    for folder in keeper_folders(run):
+        await anyio.to_thread.run_sync(clear_folders, folder)
 
 
-def clear_folders(run_dir: Path) -> tuple[Path, ...]:
-    """Remove the keepers' folders in `run_dir` whose supervisor, keeper and CLI are dead; which these were."""
+def clear_folders(folder: Path) -> tuple[Path, ...]:
+    """Remove this user's keepers' folders in `folder` whose supervisor, keeper and CLI are dead; which these were."""
     folders = []
     with suppress(OSError):
-        folders = [path for path in run_dir.iterdir() if path.name.startswith(_PREFIX) and not path.is_symlink()]
+        folders = [path for path in folder.iterdir() if path.name.startswith(_PREFIX) and _is_ours(path)]
     if not folders:
         return ()
     found = keeper.processes()
@@ -54,6 +56,11 @@ def clear_folders(run_dir: Path) -> tuple[Path, ...]:
                 (path / name).unlink(missing_ok=True)
             path.rmdir()
     return dead
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is no link, and not another user's: the last place for keepers is the folder for temporary files."""
+    return not path.is_symlink() and path.lstat().st_uid == os.getuid()
 
 
 def _is_dead(folder: Path, variables: bytes) -> bool:

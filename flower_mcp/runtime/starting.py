@@ -72,9 +72,8 @@ def build(run: StepRun, opening: Opening) -> Session:
 
 def _keeper(run: StepRun, environment: Mapping[str, str]) -> Keeper:
     """A keeper with its private files in the run folder, or elsewhere when the disk refuses them there."""
-    folders = (run.setting.run_dir, state_folder(run.setting.environ), Path(tempfile.gettempdir()))
     refused: Exception | None = None
-    for folder in folders:
+    for folder in keeper_folders(run):
         try:
             if folder is run.setting.run_dir:
                 make_home(folder)  # it may have been cleared away
@@ -83,6 +82,11 @@ def _keeper(run: StepRun, environment: Mapping[str, str]) -> Keeper:
             refused = refused or error
     assert refused is not None, "there are folders"
     raise refused
+
+
+def keeper_folders(run: StepRun) -> tuple[Path, ...]:
+    """Where keepers' private files may lie, the usual place first."""
+    return (run.setting.run_dir, state_folder(run.setting.environ), Path(tempfile.gettempdir()))
 
 
 def left_of(run: StepRun, opening: Opening) -> Left | None:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from flower_mcp.runtime.keeping import Keeper, prepare
-from flower_mcp.runtime.leftovers import clear_folders
+from flower_mcp.runtime.leftovers import clear_folders, clear_leftovers
+from flower_mcp.runtime.step import StepRun
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 def prepared_by(folder: Path, pid: int) -> Keeper:
@@ -35,6 +44,19 @@ def test_a_dead_supervisors_folder_goes(tmp_path: Path, dead: int) -> None:
     (kept.folder / "word.new").write_text("over")
     assert clear_folders(tmp_path) == (kept.folder,)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.anyio
+async def test_folders_that_lay_elsewhere_since_the_disk_refused_go_too(
+    tmp_path: Path, dead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [tmp_path / name for name in ("runs", "state", "temporary")]
+    monkeypatch.setattr(tempfile, "tempdir", str(places[2]))
+    folders = [prepared_by(place, dead).folder for place in places]
+    environ = {"FLOWER_STATE_DIR": str(places[1])}
+    run = SimpleNamespace(setting=SimpleNamespace(before=None, run_dir=places[0], environ=environ))
+    await clear_leftovers(cast(StepRun, run))
+    assert [folder.exists() for folder in folders] == [False, False, False]
 
 
 def test_a_living_supervisors_folder_stays(tmp_path: Path) -> None:
