@@ -17,6 +17,7 @@ from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.masking import mask
 from flower_mcp.runtime.step import StepRun
+from flower_mcp.workbench.drafts import Draft
 from flower_mcp.workbench.files import revision
 from flower_mcp.workbench.names import file_name
 from flower_mcp.workbench.owed import Debt
@@ -53,6 +54,15 @@ def current_text(run: StepRun) -> Text | None:
     if document is None:
         return None
     return Text(document.text, document.revision, document.handoff, document.path, document.data)
+
+
+def draft_left(run: StepRun) -> Draft | None:
+    """The draft that lies there; None when there is none or it cannot be read, which is said and stops nobody."""
+    try:
+        return run.setting.books.lives.read_draft(run.step)
+    except (OSError, FlowerError) as error:
+        run.record.say(f"the draft could not be read: {error}")
+        return None
 
 
 def freeze_text(run: StepRun, handoff: Handoff) -> Text:

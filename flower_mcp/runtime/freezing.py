@@ -43,9 +43,7 @@ async def degrade(run: StepRun) -> MoveEnd:
     verdict = run.handing.verdict
     why = (verdict.why if verdict else None) or run.handing.why or "the session could not write"
     if run.session is not None:
-        run.handing.stopped.extend(
-            task for task in run.session.reader.tasks.values() if task not in run.handing.stopped
-        )
+        run.handing.stop(run.session.reader.tasks.values())
     left = verdict.handoff if verdict and verdict.handoff else run.handing.partial
     assembled = added(degraded(run.step, run.words, why=why), await known(run))
     return await _freeze(run, _completed_by(assembled, left), WrittenBy.CODE, why)

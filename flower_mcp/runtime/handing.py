@@ -5,6 +5,7 @@ A value that changes; it decides nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,3 +39,8 @@ class Handing:
     as_is: bool = False  # the person said: launch it as it stands
     chosen: Seen | None = None  # what was chosen when the window closed
     rewinding: Rewinding | None = None  # after an overflow
+
+    def stop(self, tasks: Iterable[BackgroundTask]) -> None:
+        """Take note of tasks that end with the session, each once: a handoff that had to wait is begun again."""
+        new = {task.task_id: task for task in tasks}
+        self.stopped = [task for task in self.stopped if task.task_id not in new] + [*new.values()]

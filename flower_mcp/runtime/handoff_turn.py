@@ -18,13 +18,14 @@ from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
 from flower_mcp.core.handoff import FIELDS, Extra, Handoff
 from flower_mcp.core.texts import context_text, render, window_text
 from flower_mcp.core.writing import TurnEnd, Written, judge
+from flower_mcp.runtime.documents import draft_left
 from flower_mcp.runtime.facts import with_facts
 from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.look import OWED
 from flower_mcp.runtime.opening import run_failed
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import abandon_forks, looked_into, overflowed
-from flower_mcp.runtime.signals import Asked, Gone, Measured, Said, Stuck, TurnEnded
+from flower_mcp.runtime.signals import Gone, Measured, Said, Stuck, TurnEnded
 from flower_mcp.runtime.step import MoveEnd, StepRun
 from flower_mcp.runtime.working import account, lose_cost
 
@@ -63,8 +64,7 @@ async def ask_again(run: StepRun) -> MoveEnd:
 
 def new_draft(run: StepRun) -> Handoff | None:
     """The draft that the session handed in since the turn began, if any."""
-    lives = run.setting.books.lives
-    draft = lives.read_draft(run.step)
+    draft = draft_left(run)
     if draft is None or draft.written_at < run.handing.began - CLOCK_TICK:
         return None
     return Handoff.from_markdown(draft.text, run.step)
@@ -83,7 +83,10 @@ async def write(run: StepRun, prompt: str, before: Handoff) -> MoveEnd:
         abandon_forks(run)
         return run_failed(run, outcome)
     handoff = _joined(before, Handoff.from_markdown(text, run.step), text)
-    run.handing.partial = handoff
+    if run.handing.rewinding is None or run.handing.asks > 1:
+        run.handing.partial = handoff
+    else:  # a fork knows less than what its session had written before it was too full
+        run.handing.partial = _joined(run.handing.partial, handoff, "")
     return judged(run, outcome, handoff)
 
 
@@ -142,8 +145,8 @@ async def _turn(run: StepRun, prompt: str) -> tuple[Outcome, str]:
 
 
 async def _result(run: StepRun, mine: str, texts: list[str]) -> Outcome:
-    """Read until the result of the prompt `mine`; text of turns before it is dropped."""
-    while True:
+    """Read until the result of the prompt `mine`, or a stop; text of turns before it is dropped."""
+    while not run.stop_asked:
         signal = await run.receive()
         match signal:
             case Said(text):
@@ -162,10 +165,9 @@ async def _result(run: StepRun, mine: str, texts: list[str]) -> Outcome:
                 if run.session is not None:
                     await run.session.interrupt()
                 return outcome
-            case Asked() if run.stop_asked:
-                return Outcome()
             case _:
                 pass
+    return Outcome()
 
 
 async def _reopen_without_budget(run: StepRun) -> bool:

@@ -103,8 +103,8 @@ class Hearing:
             self._run.setting.books.lives.put(self._run.step, message)
         except (OSError, FlowerError) as error:
             self._run.record.say(f"could not be written, kept in memory: {error}")
-            stamp = f"memory-{len(self._heard)}"
-            self._heard[stamp] = Heard(words, by, message.at, str(uuid.uuid4()))
+            mine = str(uuid.uuid4())
+            self._heard[f"memory-{mine}"] = Heard(words, by, message.at, mine)
         self.look()
 
     def look(self) -> bool:

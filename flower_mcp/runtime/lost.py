@@ -8,6 +8,7 @@ document was frozen already.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from flower_mcp.core.decide import Ending
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.writing import WritingVerdict
-from flower_mcp.runtime.documents import current_text
+from flower_mcp.runtime.documents import current_text, draft_left
 
 if TYPE_CHECKING:
     from flower_mcp.runtime.step import StepRun
@@ -49,15 +50,14 @@ def without_transcript(run: StepRun, last: Generation, why: str) -> Ending:
 
 def _draft(run: StepRun) -> Handoff | None:
     """The complete draft that the session left, unless a newer document is there."""
-    try:
-        draft = run.setting.books.lives.read_draft(run.step)
-    except (OSError, FlowerError):
-        return None
+    draft = draft_left(run)
     document = run.setting.before.document if run.setting.before else None
     workbench = run.setting.workbench
     if draft is None or workbench is None:
         return None
-    current = workbench.read(run.step) if document is not None else None
+    current = None
+    with suppress(OSError, FlowerError):  # a document that cannot be read is said where it would be used
+        current = workbench.read(run.step) if document is not None else None
     if current is not None and current.written_at > draft.written_at:
         return None
     handoff = Handoff.from_markdown(draft.text, run.step)

@@ -63,6 +63,7 @@ async def resume(run: StepRun) -> MoveEnd:
     prompt = "" if owed else _words_for_resumed(run)
     ending, guard = await _open(run, Opening(session_id, resume=True), number, prompt, phase="resumed")
     if not owed or ending is not Ending.OPENED:
+        run.owes_handoff = owed  # the next try is to write, too
         return ending, guard
     run.near_said = True  # it was near in the run before
     return Ending.ASKED, Guard.ANY
@@ -74,8 +75,10 @@ async def launch(run: StepRun) -> MoveEnd:
     What is sent is read when the process is there, last of all. A document that an earlier run left may be held.
     """
     left = budget_left(run)
+    if run.stop_asked:
+        return Ending.STOP, Guard.ANY  # before the old session is retired: the document waits
     if left is not None and left <= 0:
-        return Ending.BUDGET, Guard.ANY  # before the old session is retired: the document waits
+        return Ending.BUDGET, Guard.ANY
     if not run.handing.text:
         if not await wait_while_held(run):
             return Ending.STOP, Guard.ANY
@@ -144,7 +147,7 @@ def go_on(run: StepRun) -> MoveEnd:
         if is_refused:
             run.record.generation(durable=True, why=REFUSED)
         is_later = generation is not None and generation.n > 1
-        has_document = is_later and (run.handing.text or current_text(run) is not None)
+        has_document = bool(run.handing.text) or (is_later and current_text(run) is not None)
         return Ending.PAUSED, Guard.UNBORN_DOCUMENT if has_document else Guard.UNBORN_TASK
     return Ending.PAUSED, Guard.BORN
 

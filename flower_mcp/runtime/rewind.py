@@ -27,6 +27,7 @@ from flower_mcp.core.happened import after, happened, ran_lines
 from flower_mcp.core.rewinding import answered_requests
 from flower_mcp.core.texts import render, used_text, window_text
 from flower_mcp.core.writing import back_to, unrewound
+from flower_mcp.runtime.documents import draft_left
 from flower_mcp.runtime.facts import missing, with_facts
 from flower_mcp.runtime.handoff_turn import judged, write
 from flower_mcp.runtime.look import transcript_of
@@ -62,7 +63,7 @@ async def _left(run: StepRun) -> Rewinding:
     """Close the session that is too full, and find out what it can be rewound to."""
     session, session_id = run.session, run.record.row.session_id or ""
     if session is not None:
-        run.handing.stopped.extend(task for task in session.reader.tasks.values() if task not in run.handing.stopped)
+        run.handing.stop(session.reader.tasks.values())
         run.count_turns()
         session.close(retired=True)
         with anyio.move_on_after(CLOSING):
@@ -135,7 +136,7 @@ def _unrewound(run: StepRun, rewinding: Rewinding) -> MoveEnd:
 
 def _draft(run: StepRun, session_id: str) -> Handoff | None:
     """The draft that lies there, when it is this session's: written after the session began."""
-    draft = run.setting.books.lives.read_draft(run.step)
+    draft = draft_left(run)
     before = run.setting.before
     known = (*(before.row.generations if before else ()), *run.record.row.generations)
     began = min((each.started_at or "" for each in known if each.session_id == session_id), default="")

@@ -291,8 +291,9 @@ class StepRun:
 
     async def open(self, opening: Opening) -> Outcome | None:
         """Start a session's process, or take the one that waits for this id; None when it is connected."""
-        self.near_said = self.handoff_asked = self.refused_401 = False
-        self.good_at_failure = self.due_since = 0
+        if not opening.resume:  # else it holds for the session's next process, too
+            self.near_said = self.handoff_asked = False
+        self.refused_401, self.good_at_failure, self.due_since = False, 0, 0
         self.breaking = self.stuck = None
         spare, self.spare = self.spare, None
         if spare is not None and spare.opening.session_id == opening.session_id:
@@ -315,6 +316,7 @@ class StepRun:
 
     def start_ahead(self, opening: Opening) -> None:
         """Start a successor's process before it has a prompt. What goes wrong shows when it is opened."""
+        self.drop_spare()  # of a handoff that had to wait
         with suppress(OSError, FlowerError):
             self.spare = Spare(self._built(opening), opening)
             self.spare.start(self._group)

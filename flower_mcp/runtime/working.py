@@ -38,7 +38,7 @@ UNHEARD = Outcome(
     is_error=True, terminal_reason="hook_stopped", text="The prompt never reached the model: a hook kept it."
 )
 INTERRUPT_LIMIT = 5.0  # seconds for an interrupted turn to give its result
-SETTLE = 10.0  # seconds after a turn's end with a CLI that does not say when it is idle
+SETTLE = 10.0  # seconds for more to come from a CLI that is idle, or that does not say when it is
 LATE = 2  # messages over the line without a boundary, then the turn is interrupted
 
 
@@ -64,6 +64,8 @@ async def work(run: StepRun) -> MoveEnd:
             account(run, signal)
             run.late.answered(signal.uuids)
             await run.windows.learn_from(signal.outcome)
+            if run.stuck is not None:  # we interrupted it, so the end itself teaches nothing
+                await run.windows.learn_from(run.stuck.outcome)
             end = _turn_end(run, signal)
             if end is not None:
                 return end
@@ -81,8 +83,8 @@ def _limit(run: StepRun, ended: TurnEnded | None) -> float | None:
     """How long to wait for the next signal, in seconds."""
     if run.stop_asked:
         return max(0.0, run.stop_by - anyio.current_time())
-    if ended is not None and run.session is not None and not run.session.reader.says_idle:
-        return SETTLE
+    if ended is not None and run.session is not None and (run.session.reader.idle or not run.session.reader.says_idle):
+        return SETTLE  # idle, and something that was said is waited for: a turn for it begins at once, or never
     return None
 
 
@@ -132,8 +134,10 @@ def _turn_end(run: StepRun, signal: TurnEnded) -> MoveEnd | None:
 
 
 def _broken(run: StepRun, reason: Break) -> MoveEnd:
-    """Our own break, by its reason."""
+    """Our own break, by its reason; a stop that was asked for since comes first."""
     session = run.session
+    if run.stop_asked:
+        return Ending.STOP, Guard.ANY
     if reason is Break.LINE and session is not None:
         meter = session.reader.meter
         at_once = meter.messages == 1 or run.due_since == 1  # a turn without a boundary is broken some messages later
@@ -259,13 +263,15 @@ async def drain(run: StepRun) -> MoveEnd:
     end = await _until_idle(run, run.policy.drain_timeout)
     if end is None and session.reader.agents():
         left = session.reader.agents()
-        run.handing.stopped.extend(left)
+        run.handing.stop(left)
         for task in left if session.alive else ():
             await session.stop_task(task.task_id)
         run.record.event(Kind.DRAIN, f"stopped {len(left)} agent(s) that had not ended", stopped=len(left))
         run.handoff_asked = False
         end = await _until_idle(run, SETTLE) if session.alive else None
-    run.handing.stopped.extend(session.reader.shells())
+    run.handing.stop(session.reader.shells())
+    if end is None and run.stop_asked:  # heard before there was anything to wait for
+        return Ending.STOP, Guard.ANY
     if end is None:
         start_ahead(run)
     return end or (Ending.DRAINED, Guard.ANY)

@@ -86,7 +86,7 @@ def lines(path: Path, *, most: int = _MOST) -> Iterator[dict[str, Any]]:
 def lines_backwards(path: Path) -> Iterator[dict[str, Any]]:
     """The objects in a JSONL file, last line first. Torn lines, garbage and what is no object are passed over.
 
-    Reads as far as it is asked to, as the file was when it was opened. No file: nothing.
+    Reads as far as it is asked to, as the file was when it was opened. No file, or one that cannot be opened: nothing.
     """
     for line in _raw_lines_backwards(path):
         value = _object(line)
@@ -118,7 +118,7 @@ def _raw_lines_backwards(path: Path) -> Iterator[bytes]:
     """The lines as bytes, without their ends, last one first."""
     try:
         file = path.open("rb")
-    except FileNotFoundError:
+    except OSError:
         return
     with file:
         end = file.seek(0, os.SEEK_END)
