@@ -103,3 +103,13 @@ def test_paths_in_the_workspace_are_told_from_there() -> None:
         "  · Read: src/a.py", "  · Read: /home/ann/project/a.py", "  · Bash: cat /home/ann/proj/a.py",
     ]  # fmt: skip
     assert refused == ["! Write: b.md: refused, nobody is here to allow it"]
+
+
+def test_an_estimate_with_which_a_session_is_resumed_keeps_its_mark_until_the_context_is_reported() -> None:
+    log = Log(ENGLISH, Facts("work"))
+
+    log.lines(Event("session", "", {"phase": "resumed", "context": 25_000, "estimated": True}), 1)
+    assert log.estimated == {1: True}
+
+    log.lines(Event("context", "", {"context": 26_000, "window": 200_000}), 1)
+    assert log.estimated == {1: False}
