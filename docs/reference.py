@@ -44,11 +44,17 @@ def with_options(page: str) -> str:
 
 def _section(names: list[str]) -> str:
     command: click.Command = flower
-    context = click.Context(flower, info_name="flower", terminal_width=WIDTH, max_content_width=WIDTH)
+    context = _context(flower, "flower")
     for name in names:
         command = flower.commands[name]
-        context = click.Context(command, info_name=name, parent=context, terminal_width=WIDTH, max_content_width=WIDTH)
+        context = _context(command, name, context)
     return f"## {' '.join(['flower', *names])}\n\n```text\n{command.get_help(context)}\n```\n"
+
+
+def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
+    """The command's own context, -h among its options, as a terminal of WIDTH columns has it."""
+    settings = {**command.context_settings, "terminal_width": WIDTH, "max_content_width": WIDTH}
+    return click.Context(command, info_name=name, parent=parent, **settings)
 
 
 def _table() -> str:

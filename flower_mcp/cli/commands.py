@@ -61,8 +61,11 @@ class Flower(click.Group):
         formatter.write_usage("flower", "COMMAND ...", prefix="       ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options of `run` belong to the short form; then the commands."""
-        self.commands["run"].format_options(ctx, formatter)
+        """The options of `run` belong to the short form; then the group's own, and the commands."""
+        options = [each for each in self.commands["run"].params if isinstance(each, click.Option)]
+        with formatter.section("Options"):
+            known = [each.get_help_record(ctx) for each in (*options, *self.get_params(ctx))]
+            formatter.write_dl([record for record in known if record is not None])
         self.format_commands(ctx, formatter)
 
 
@@ -131,9 +134,9 @@ def demo(keep: str | None, as_json: bool) -> int:
 )
 @click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 def completion(shell: str) -> int:
-    """Print what makes a shell complete flower's commands, options and steps.
+    """Print the script that makes Tab know flower.
 
-    SHELL is bash or zsh.
+    Its commands, options and steps. SHELL is bash or zsh.
     """
     from flower_mcp.cli.completion import completion_command
 
@@ -168,7 +171,9 @@ def _told(error: BaseException) -> int:
     if isinstance(error, click.ClickException):
         context = error.ctx if isinstance(error, click.UsageError) else None
         command = context.command_path if context is not None else "flower"
-        complain(f"{_of_click(error)} {CallersError.KEPT} `{command} --help` shows how it is called.")
+        what = _of_click(error).rstrip()
+        what += "" if what.endswith((".", "?", "?)")) else "."  # click has no full stop after a list of choices
+        complain(f"{what} {CallersError.KEPT} `{command} --help` shows how it is called.")
         return error.exit_code
     if isinstance(error, FlowerError):
         complain(error.told)

@@ -20,6 +20,7 @@ from flower_mcp.cli.options import (
     headroom_option,
     model_option,
     run_dir_option,
+    steps_known,
     window_option,
     workspace_option,
 )
@@ -31,14 +32,9 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _STEP_VARIABLE = "FLOWER_STEP"
 
 
-def _steps(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """The names of the workspace's steps, for a shell that completes one."""
-    from flower_mcp.cli.completion import steps_like
-
-    return steps_like(str(ctx.params.get("workspace") or "."), incomplete)
-
-
-step_argument = click.argument("step", required=False, metavar="[STEP]", envvar=_STEP_VARIABLE, shell_complete=_steps)
+step_argument = click.argument(
+    "step", required=False, metavar="[STEP]", envvar=_STEP_VARIABLE, shell_complete=steps_known
+)
 
 
 def command(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:
@@ -66,7 +62,7 @@ def hold(step: str | None, workspace: str) -> int:
 @click.option("--as-is", is_flag=True, envvar="FLOWER_AS_IS", help="Even if the document is broken.")
 @workspace_option
 def release(step: str | None, *, as_is: bool, workspace: str) -> int:
-    """Let the step's next session start, after `flower hold` or --review.
+    """Let the step's next session start, after a hold or --review.
 
     With --as-is it starts at once, from the document as it stands. STEP (or FLOWER_STEP) may be left out where there
     is only one.
@@ -130,7 +126,7 @@ def history(step: str | None, workspace: str, run_dir: str) -> int:
     "flower diff g1 g2            two generations",
     "flower diff docs 3 5         two versions of `flower history docs`",
 )
-@click.argument("given", nargs=-1, metavar="[STEP] [A] [B]")
+@click.argument("given", nargs=-1, metavar="[STEP] [A] [B]", shell_complete=steps_known)
 @workspace_option
 @run_dir_option
 def diff(given: tuple[str, ...], workspace: str, run_dir: str) -> int:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ class AreaFacts:
     release: str = "flower release"
     hold: str = "flower hold"
     handoff: bool = True
+    workspace: Path | None = None
 
 
 class LiveArea:
@@ -121,6 +123,7 @@ class LiveArea:
             hold=self._facts.hold,
             release=self._facts.release,
             handoff=self._facts.handoff,
+            workspace=self._facts.workspace,
         )
 
 

@@ -11,13 +11,14 @@ import math
 import re
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 
 from flower_mcp.cli.bar import SMALLEST, context_bar, plain
 from flower_mcp.cli.output import clean
-from flower_mcp.cli.show import cost_text, home_path, time_text
+from flower_mcp.cli.show import cost_text, home_path, near_call, time_text
 from flower_mcp.cli.words import Words
 from flower_mcp.core.books import State
 from flower_mcp.core.texts import context_text, used_text, window_text
@@ -57,6 +58,7 @@ class Moment:
     `in_state`, `in_call`: since the state, or the oldest tool call, began. `told`: the last remark on what is waited
     for; `until`: when the wait ends, and `now`, both since the epoch. `waits`: why a document waits; `keys`: somebody
     can press them; `hold`, `release`: the commands to type. `handoff`: the lines count.
+    Paths in `workspace` are told from there.
     """
 
     present: Present
@@ -72,6 +74,7 @@ class Moment:
     hold: str = "flower hold"
     release: str = "flower release"
     handoff: bool = True
+    workspace: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,7 @@ def _details(drawing: _Drawing) -> list[tuple[int, Row]]:
         clock = time.strftime("%H:%M:%S", time.localtime(moment.until))
         return [(1, _row(drawing.fit(f"{words('live until', time=clock, left=left)}  {moment.told}")))]
     if present.calls:
-        first, others = present.calls[0], len(present.calls) - 1
+        first, others = near_call(present.calls[0], moment.workspace), len(present.calls) - 1
         ends = [f" {words('live more', count=others)}"] if others else []
         if moment.in_call >= _SHOWN_AFTER:
             ends.append(f"  {time_text(int(moment.in_call))}")

@@ -10,7 +10,7 @@ import os
 import click
 
 from flower_mcp.cli.document_commands import SETTINGS, step_argument
-from flower_mcp.cli.options import workspace_option
+from flower_mcp.cli.options import steps_known, workspace_option
 
 _VARIABLE = "FLOWER_STEP"
 
@@ -22,7 +22,7 @@ _VARIABLE = "FLOWER_STEP"
     "  flower say docs 'Leave chapter 3 as it is.'\n"
     "  flower say - < remarks.md           the text from stdin",
 )
-@click.argument("given", nargs=-1, metavar="[STEP] TEXT")
+@click.argument("given", nargs=-1, metavar="[STEP] TEXT", shell_complete=steps_known)
 @workspace_option
 def say(given: tuple[str, ...], workspace: str) -> int:
     """Say something to a step that runs.
@@ -53,10 +53,10 @@ def stop(step: str | None, workspace: str) -> int:
 @step_argument
 @workspace_option
 def handoff(step: str | None, workspace: str) -> int:
-    """Have a step that runs hand off now, before its context is full.
+    """Have a step that runs hand off now.
 
-    At its session's next message boundary. A second time while it waits for agents: without them. STEP (or
-    FLOWER_STEP) may be left out where only one runs.
+    Before its context is full, at its session's next message boundary. A second time while it waits for agents:
+    without them. STEP (or FLOWER_STEP) may be left out where only one runs.
     """
     from flower_mcp.cli.messages import handoff_command
 

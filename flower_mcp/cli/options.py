@@ -93,6 +93,12 @@ class Folder(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
                 self.fail("the name of the folder is too long.", param, ctx)
         return str(value)
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """Have the shell complete a folder."""
+        return [click.shell_completion.CompletionItem(incomplete, type="dir")]
+
 
 class Arguments(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
     """A command as one would type it, taken apart into words; no shell will see it."""
@@ -162,7 +168,7 @@ class RunOptions:
                 f"--at {self.at} is not below the window of {self.window} tokens.",
                 next=f"Give a line below it: --at {self.window * 3 // 4}",
             )
-        return HandoffPolicy(**{**values, "headroom": self.window - self.at})
+        return FixedLine(**{**values, "headroom": self.window - self.at}, line=self.at)
 
     def spec(self) -> AgentSpec:
         """Which Claude runs the step. Raises Usage."""
@@ -217,6 +223,13 @@ def refuse_windows() -> None:
         )
 
 
+def steps_known(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The names of the workspace's steps, for a shell that completes one."""
+    from flower_mcp.cli.completion import steps_like
+
+    return steps_like(str(ctx.params.get("workspace") or WORKSPACE), incomplete)
+
+
 workspace_option = click.option(
     "-w", "--workspace", metavar="DIR", default=WORKSPACE, envvar="FLOWER_WORKSPACE", type=Folder(),
     help="The folder to work in.  [default: here]",
@@ -241,6 +254,7 @@ model_option = click.option(
 )
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--step", metavar="NAME", default=STEP, show_default=True, envvar="FLOWER_STEP",
+                 shell_complete=steps_known,
                  help="The piece of work: the name by which it is gone on with."),
     workspace_option,
     run_dir_option,

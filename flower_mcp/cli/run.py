@@ -229,6 +229,7 @@ def _listener(job: Job, output: Output, words: Words, attending: Attending) -> L
         handoff=job.policy.enabled,
         line=job.line,
         edits=EditFacts(keys=job.keys is not None, release=job.release),
+        workspace=job.runtime.workspace,
     )
     return Listener(
         output,
@@ -255,7 +256,13 @@ def _area(job: Job, output: Output, words: Words) -> LiveArea | None:
         return None
     from flower_mcp.cli.live import AreaFacts, LiveArea
 
-    facts = AreaFacts(keys=job.keys is not None, release=job.release, hold=job.hold, handoff=job.policy.enabled)
+    facts = AreaFacts(
+        keys=job.keys is not None,
+        release=job.release,
+        hold=job.hold,
+        handoff=job.policy.enabled,
+        workspace=job.runtime.workspace,
+    )
     return LiveArea(output, words, facts, lambda: job.runtime.present(job.spec.name))
 
 
@@ -353,6 +360,8 @@ def _say_end(job: Job, output: Output, words: Words, listener: Listener, row: St
         said=listener.said,
         estimated=listener.estimated,
         more=job.more,
+        permission_mode=job.spec.permission_mode,
+        workspace=job.runtime.workspace,
     )
     output.lines(last_lines(words, row, end))
 

@@ -39,6 +39,7 @@ class Facts:
     handoff: bool = True
     line: int | None = None
     edits: EditFacts = field(default_factory=EditFacts)
+    workspace: Path | None = None  # paths in it are told from there
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ class End:
     said: str = ""  # the last text that was drawn, so that it is not drawn twice
     estimated: frozenset[int] = frozenset()  # sessions, by number, whose context is an estimate
     more: str = ""  # the command that gives the step another task
+    permission_mode: str = "default"
+    workspace: Path | None = None
 
 
 class Log:
@@ -87,7 +90,7 @@ class Log:
 
     def lines(self, event: Event, generation: int, advice: str | None = None) -> list[str]:
         """The lines for an event of the n-th session. `advice` is a remark on the headroom, for the first lines."""
-        if event.kind == Kind.CONTEXT:
+        if event.kind == Kind.CONTEXT or (event.kind == Kind.SESSION and "estimated" in event.payload):
             self.estimated[generation] = bool(event.payload.get("estimated"))
         if event.kind == Kind.SESSION:
             return self._session(event, generation, advice)
@@ -102,7 +105,8 @@ class Log:
         return [f"{event.text[:LONGEST_TEXT].rstrip()}…"]
 
     def _tool(self, event: Event) -> list[str]:
-        line = ("    · " if event.payload.get("by_agent") else "  · ") + shorten(event.text)
+        text = shorten(near_call(event.text, self._facts.workspace))
+        line = ("    · " if event.payload.get("by_agent") else "  · ") + text
         return [line if self._tool_line is None else self._tool_line(line)]
 
     def _measured(self, event: Event) -> list[str]:
@@ -157,7 +161,7 @@ class Log:
             return []  # the question itself is on the terminal
         if event.payload.get("tool") == "AskUserQuestion":
             return [self._words("undecided")]
-        return [self._words("refused", what=shorten(event.text))]
+        return [self._words("refused", what=shorten(near_call(event.text, self._facts.workspace)))]
 
 
 def first_lines(
@@ -222,7 +226,9 @@ def last_lines(words: Words, row: StepResult, end: End) -> list[str]:
     lines += [line for each in row.generations for line in _generation(words, each, each.n in end.estimated)]
     if end.document is not None:
         lines.append(words("document", path=home_path(end.document)))
-    lines += [words("denied", what=shorten(what)) for what in end.denied]
+    lines += [words("denied", what=shorten(near_call(what, end.workspace))) for what in end.denied]
+    if end.denied:
+        lines.append(words("denied edits" if end.permission_mode == "default" else "denied rule"))
     lines += [words("ended", what=shorten(what)) for what in end.ended]
     lines.append(words("manifest", path=home_path(end.manifest)))
     if not row.ok:
@@ -281,6 +287,12 @@ def home_path(path: str | Path) -> str:
     except RuntimeError:  # a user without a home
         return text
     return f"~{text[len(home) :]}" if home != "/" and text.startswith(f"{home}/") else text
+
+
+def near_call(text: str, workspace: Path | None) -> str:
+    """A tool's call, "Write: /work/notes.md", with its path told from the workspace. A command's text is left alone."""
+    tool, colon, given = text.partition(": ")
+    return text if workspace is None or not colon else f"{tool}: {given.removeprefix(f'{workspace}/')}"
 
 
 def _contexts(payload: Mapping[str, Any]) -> dict[str, str]:

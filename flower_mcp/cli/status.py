@@ -12,6 +12,7 @@ import shutil
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from flower_mcp.cli.bar import SMALLEST, context_bar, plain
 from flower_mcp.cli.choosing import chosen_step, local_time, open_workbench
@@ -20,6 +21,7 @@ from flower_mcp.cli.show import cost_text, home_path
 from flower_mcp.cli.words import Words, language
 from flower_mcp.core.books import LiveStep, State, as_json
 from flower_mcp.core.errors import FlowerError, NothingThere
+from flower_mcp.core.events import Kind
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.server.steps import Steps
 from flower_mcp.workbench.workbench import Workbench
@@ -27,6 +29,7 @@ from flower_mcp.workbench.workbench import Workbench
 LOOK = 0.5  # seconds between two looks of --follow
 _AT_WORK = frozenset(State) - {State.IDLE, State.DONE, State.FAILED, State.STOPPED, State.LOST}
 _LABEL = 9  # cells
+_RECENT = 200  # events: a step that waits tells nothing more, but others of the folder may
 
 
 def status_command(step: str | None, workspace: str, *, follow: bool, as_json: bool) -> int:
@@ -41,7 +44,7 @@ def status_command(step: str | None, workspace: str, *, follow: bool, as_json: b
     if not steps.all():
         raise _no_steps(workbench)
     output, words = Output(as_json=as_json), Words(language(os.environ))
-    show = _json_shower(output) if as_json else _text_shower(output, words)
+    show = _json_shower(output) if as_json else _text_shower(output, words, partial(waits_until, workbench))
     if not follow:
         show(_lives(steps, step))
         return 0
@@ -69,8 +72,10 @@ def list_command(workspace: str, *, as_json: bool) -> int:
     return 0
 
 
-def step_lines(words: Words, live: LiveStep, *, width: int = 80, ascii_only: bool = False) -> list[str]:
-    """A step in a few lines, each at most `width` cells as far as names and paths allow."""
+def step_lines(
+    words: Words, live: LiveStep, *, width: int = 80, ascii_only: bool = False, until: str = ""
+) -> list[str]:
+    """A step in a few lines, each at most `width` cells as far as names and paths allow. `until`: it waits so long."""
     row = live.row
     lines = [_first(words, live)]
     if row.window:
@@ -85,11 +90,24 @@ def step_lines(words: Words, live: LiveStep, *, width: int = 80, ascii_only: boo
         by = live.supervisor
         text = words("status run by", pid=by.pid, host=by.host, since=local_time(by.since))
         lines.append(_labelled(words("status run"), text))
+    if until:
+        lines.append(_labelled(words("status waits"), words("status waits until", until=local_time(until))))
     if live.held_since is not None:
         lines.append(_labelled(words("status held"), words("status held since", since=local_time(live.held_since))))
     if row.error:
         lines.append(_labelled(words("status why"), shorten(row.error, 500)))
     return lines
+
+
+def waits_until(workbench: Workbench, live: LiveStep) -> str:
+    """When the wait of a step that waits is over, as its last event of it says; "" when it does not wait, or no event
+    tells."""
+    if live.state is not State.WAITING:
+        return ""
+    for event in reversed(workbench.lives.tail(_RECENT)):
+        if event.get("step") == live.step and event.get("kind") == Kind.WAIT:
+            return str(event.get("until") or "")
+    return ""
 
 
 def cells(text: str) -> int:
@@ -186,7 +204,9 @@ def _json_shower(output: Output) -> Callable[[Sequence[LiveStep]], None]:
     return show
 
 
-def _text_shower(output: Output, words: Words) -> Callable[[Sequence[LiveStep]], None]:
+def _text_shower(
+    output: Output, words: Words, until: Callable[[LiveStep], str]
+) -> Callable[[Sequence[LiveStep]], None]:
     """A few lines for each step that is new or has changed, an empty line between two."""
     shown: dict[str, list[str]] = {}
     width = shutil.get_terminal_size().columns
@@ -194,7 +214,7 @@ def _text_shower(output: Output, words: Words) -> Callable[[Sequence[LiveStep]],
 
     def show(lives: Sequence[LiveStep]) -> None:
         for live in lives:
-            lines = step_lines(words, live, width=width, ascii_only=ascii_only)
+            lines = step_lines(words, live, width=width, ascii_only=ascii_only, until=until(live))
             if shown.get(live.step) != lines:
                 if shown:
                     output.line("")

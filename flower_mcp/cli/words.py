@@ -112,7 +112,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "outside": ("outside the sections", "各段之外"),
     # the edit window
     "keys": (
-        ": h holds, e opens your editor, Enter launches now, q stops",
+        ": h holds, e edits, Enter launches, q stops",
         ":h 先等着,e 打开编辑器,回车马上接手,q 停下",
     ),
     "edit held": ("<- edit it now if you like", "<- 现在可以改"),
@@ -289,6 +289,14 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "unknown cost": ("cost unknown", "费用未知"),
     "document": ("  document  {path}", "  文档  {path}"),
     "denied": ("  refused   {what}", "  被拒  {what}"),
+    "denied edits": (
+        "            to allow it: --permission-mode acceptEdits for edits, or a rule in Claude Code's settings",
+        "        要允许:改文件用 --permission-mode acceptEdits,别的在 Claude Code 的设置里加规则",
+    ),
+    "denied rule": (
+        "            to allow it: an `allow` rule in Claude Code's settings",
+        "        要允许:在 Claude Code 的设置里加 allow 规则",
+    ),
     "ended": ("  ended     process {what}", "  结束了进程  {what}"),
     "manifest": ("  books     {path}", "  账本  {path}"),
     "go on": ("  go on     {command}", "  接着做  {command}"),

@@ -33,6 +33,8 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "status run by": ("pid {pid} on {host}, since {since}", "{host} 上的 pid {pid},从 {since} 起"),
     "status held": ("held", "按住"),
     "status held since": ("since {since}; to go on: flower release", "从 {since} 起;放开:flower release"),
+    "status waits": ("waits", "在等"),
+    "status waits until": ("until {until}", "等到 {until}"),
     "status why": ("why", "原因"),
     "chart drawn": ("{path}: {count} measurements, {sessions} sessions", "{path}:{count} 次测量,{sessions} 个会话"),
     "chart title": ("context of {step}", "{step} 的上下文"),

@@ -6,6 +6,7 @@ Every error says what happened, what was kept and what to do next, and carries t
 
 from __future__ import annotations
 
+import shlex
 from typing import ClassVar
 
 
@@ -60,7 +61,7 @@ class Busy(CallersError):
         super().__init__(
             f"The step {step!r} is already running ({holder}).",
             kept="Nothing was started.",
-            next=f"Wait for it, stop it, or use another step: --step {step}-2",
+            next=f"Wait for it, stop it, or use another step: --step {shlex.quote(f'{step}-2')}",
         )
         self.step = step
         self.holder = holder

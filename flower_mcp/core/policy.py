@@ -178,6 +178,16 @@ class FixedLine(HandoffPolicy):
         object.__setattr__(new, "window_given", self.window_given)
         return new
 
+    def advice(self) -> str | None:
+        """A sentence for a line that is legal but will not serve, in the words in which it was given; else None."""
+        better = self.window - default_headroom(self.window)
+        told = HandoffPolicy.advice(self)  # no super(): a class with slots is made anew, and is not the one it names
+        if told is None or better < AT_FLOOR:
+            return told
+        if self.line < AT_FLOOR:
+            return f"--at {self.line} pushes the handoff line to its floor of {AT_FLOOR:,}; use --at {better}"
+        return f"--at {self.line} leaves little room to write the handoff in; use --at {better}"
+
 
 @dataclass(frozen=True, slots=True)
 class CompactPolicy:

@@ -87,7 +87,8 @@ def prepare(folder: Path, url: str) -> DemoWorld:
         shutil.rmtree(workspace, ignore_errors=True)
         if isinstance(error, WorldsError):
             raise
-        raise Usage(f"The demo cannot use {folder}: {error}.", next="Name another folder: --keep DIR") from error
+        why = error.strerror or str(error)
+        raise Usage(f"The demo cannot use {folder}: {why}.", next="Name another folder: --keep DIR") from error
     return DemoWorld(folder, workspace, folder / "runs", environment)
 
 

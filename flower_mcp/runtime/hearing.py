@@ -223,9 +223,7 @@ class Hearing:
                 del self._heard[stamp]
 
     def _say(self, heard: Heard, how: str) -> None:
-        self._run.record.event(
-            Kind.SESSION, f"said by {heard.by}: {how}: {heard.words}", phase="told", by=str(heard.by), at=heard.at
-        )
+        self._run.record.event(Kind.SESSION, f"{how}: {heard.words}", phase="told", by=str(heard.by), at=heard.at)
 
     def _keep_lock(self) -> None:
         """Keep the run lock, whose file goes when somebody deletes the workbench."""

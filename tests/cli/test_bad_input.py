@@ -31,6 +31,7 @@ def assert_one_sentence(done: Done, code: int, *parts: str) -> None:
     [
         (["--windw", "3", TASK], ["--windw", "--window"]),
         (["--window", "abc", TASK], ["--window", "'abc'"]),
+        (["config"], ["inspector. Nothing was started"]),
         (["--window", "0", TASK], ["window", "above 0"]),
         (["--headroom", "-5", TASK], ["headroom"]),
         (["--budget", "nan", TASK], ["--budget", "above 0"]),

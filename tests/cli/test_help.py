@@ -91,3 +91,13 @@ def test_a_reader_that_has_gone_gives_no_traceback(environment: dict[str, str]) 
 
     assert process.wait() == 0
     assert said == ""
+
+
+def test_the_help_fits_a_terminal_of_eighty_columns_uncut(tmp_path: Path, environment: dict[str, str]) -> None:
+    shown = flower("-h", cwd=tmp_path, environment={**environment, "COLUMNS": "80"}).out
+    options, _, commands = shown.partition("Commands:")
+
+    assert [line for line in commands.splitlines() if line.endswith("...")] == []
+    assert "--version " in options
+    assert "-h, --help " in options
+    assert "TASK" not in options.partition("Options:")[2]

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.e2e
 
 TASK = "Port the test suite to pytest."
 USUAL = ["--model", MODEL, "--permission-mode", "bypassPermissions", "--edit-window", "40"]
-KEYS = "h holds, e opens your editor, Enter launches now, q stops"
+KEYS = "h holds, e edits, Enter launches, q stops"
 
 
 def edit_phases(workspace: Path) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -189,8 +190,8 @@ class Clock:
 
 
 def test_it_draws_what_is_so_now_and_nothing_while_nothing_changes(screen: Screen) -> None:
-    clock, now = Clock(), [present(calls=("Bash: one",))]
-    area = LiveArea(screen.output, ENGLISH, AreaFacts(), lambda: now[0], clock)
+    clock, now = Clock(), [present(calls=("Read: /p/one",))]
+    area = LiveArea(screen.output, ENGLISH, AreaFacts(workspace=Path("/p")), lambda: now[0], clock)
     area.draw()
     once = screen.getvalue()
     clock.now += 0.4
@@ -200,7 +201,7 @@ def test_it_draws_what_is_so_now_and_nothing_while_nothing_changes(screen: Scree
     clock.now += 3
     area.draw()
     assert screen.getvalue().endswith("\x1b[3A\r")
-    assert "Bash: one  3s" in screen.getvalue().removeprefix(once)
+    assert "Read: one  3s" in screen.getvalue().removeprefix(once)
 
     area.take(Event("result"), {})
     area.draw()

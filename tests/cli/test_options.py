@@ -115,3 +115,21 @@ def test_root_may_bypass_permissions_only_in_what_says_that_it_is_a_sandbox(monk
             options.check_user(environ)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     options.check_user({})
+
+
+@pytest.mark.parametrize(
+    ("options", "window", "told"),
+    [
+        (RunOptions(at=0), 1_000_000, "--at 0 pushes the handoff line to its floor of 10,000; use --at 950000"),
+        (RunOptions(at=195_000), 200_000, "--at 195000 leaves little room to write the handoff in; use --at 150000"),
+        (RunOptions(at=195_000, window=200_000), 200_000, "--at 195000 leaves little room to write the handoff in"),
+        (RunOptions(at=150_000), 200_000, None),
+        (RunOptions(at=300_000), 200_000, None),
+        (RunOptions(headroom=5_000), 200_000, "a headroom of 5,000 tokens leaves little room"),
+    ],
+    ids=["floor", "late", "late, window given", "well", "above the window", "headroom"],
+)
+def test_advice_names_the_option_that_was_typed(options: RunOptions, window: int, told: str | None) -> None:
+    advice = options.policy().with_window(window).advice()
+
+    assert advice == told if told is None else advice is not None and advice.startswith(told)

@@ -150,6 +150,7 @@ def test_what_nobody_allows_is_refused_and_listed_at_the_end(
     assert "nobody is here to ask" in done.out.splitlines()[2]
     assert "! Bash: touch made: refused, nobody is here to allow it" in done.out
     assert "  refused   Bash: touch made" in done.out
+    assert "to allow it: --permission-mode acceptEdits" in done.out
     assert not (workspace / "made").exists()
 
 

@@ -163,19 +163,30 @@ def test_what_is_wrong_in_a_file_is_one_sentence_that_names_the_file(
 
 def test_bash_completes_commands_options_and_steps(workspace: Path, environment: dict[str, str]) -> None:
     begun(workspace, "设计")
-
     bin_folder = Path(sys.executable).parent
     script = (
         'eval "$(flower completion bash)"\n'
         'complete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _flower_completion flower; '
         'echo "${COMPREPLY[*]}"; }\n'
-        "complete_it flower sta; complete_it flower --max-g; complete_it flower show ''; complete_it flower --effort h"
+        'compopt() { echo -n "$2"; }\n'  # what bash is asked to complete by itself
+        "complete_it flower sta; complete_it flower --max-g; complete_it flower show '';"
+        "complete_it flower --effort h; complete_it flower --step 设; "
+        "complete_it flower diff 设; complete_it flower say 设; complete_it flower -w su"
     )
     done = subprocess.run(
         ["bash", "-c", script], cwd=workspace, capture_output=True, text=True, check=True,
         env={**environment, "PATH": f"{bin_folder}:{environment['PATH']}"},
     )  # fmt: skip
-    assert done.stdout.splitlines() == ["status", "--max-generations", "设计", "high"]
+    assert done.stdout.splitlines() == [
+        "status",
+        "--max-generations",
+        "设计",
+        "high",
+        "设计",
+        "设计",
+        "设计",
+        "dirnames",
+    ]
     assert done.stderr == ""
 
 

@@ -123,7 +123,7 @@ def test_a_run_begins_with_four_lines() -> None:
         (
             {"phase": "open", "seconds": 5.0},
             EditFacts(keys=True),
-            ["<- edit it now if you like, 5 s: h holds, e opens your editor, Enter launches now, q stops"],
+            ["<- edit it now if you like, 5 s: h holds, e edits, Enter launches, q stops"],
         ),
         ({"phase": "open", "seconds": 0}, EditFacts(), ["<- edit it now if you like"]),
         ({"phase": "seen", "sections": []}, EditFacts(), ["<- edited by a person: outside the sections"]),
@@ -299,6 +299,7 @@ def test_a_run_ends_with_what_it_did() -> None:
         "  session 2  context 42.0K, cost unknown, s2",
         "  document  /w/d.md",
         "  refused   Bash: rm",
+        "            to allow it: --permission-mode acceptEdits for edits, or a rule in Claude Code's settings",
         "  ended     process 12: sleep 1000",
         "  books     /r/manifest.json",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,46 @@ def test_on_a_live_terminal_tools_take_one_line_and_long_texts_are_cut_unless_al
     assert log.said == ""  # so the end says all of it
     assert whole.lines(Event("text", long), 1) == usual.lines(Event("text", long), 1) == [long]
     assert usual.said == long
+
+
+@pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["english", "chinese"])
+def test_below_refused_tools_stands_what_would_allow_them_and_not_a_mode_that_is_on(words: Words) -> None:
+    row, refused = StepResult("r", "work", ok=True, state=State.DONE), ("Write: /p/notes.md", "Bash: cat /p/notes.md")
+    end = End(Path("/r/m"), "flower", denied=refused, workspace=Path("/p"))
+
+    usual = last_lines(words, row, end)
+    allowing = last_lines(words, row, replace(end, permission_mode="acceptEdits"))
+    nothing = last_lines(words, row, replace(end, denied=()))
+
+    assert [line.strip().partition("  ")[2].strip() for line in usual if "notes.md" in line] == [
+        "Write: notes.md", "Bash: cat /p/notes.md",
+    ]  # fmt: skip
+    assert sum("acceptEdits" in line for line in usual) == 1
+    assert sum("allow" in line for line in allowing) == 1
+    assert not any("acceptEdits" in line for line in allowing)
+    assert not any("allow" in line for line in nothing)
+
+
+def test_paths_in_the_workspace_are_told_from_there() -> None:
+    log = Log(ENGLISH, Facts("work", workspace=Path("/home/ann/proj")))
+
+    told = [
+        log.lines(Event("tool", text), 1)[0]
+        for text in ("Read: /home/ann/proj/src/a.py", "Read: /home/ann/project/a.py", "Bash: cat /home/ann/proj/a.py")
+    ]
+    refused = log.lines(Event("permission", "Write: /home/ann/proj/b.md", {"tool": "Write"}), 1)
+
+    assert told == [
+        "  · Read: src/a.py", "  · Read: /home/ann/project/a.py", "  · Bash: cat /home/ann/proj/a.py",
+    ]  # fmt: skip
+    assert refused == ["! Write: b.md: refused, nobody is here to allow it"]
+
+
+def test_an_estimate_with_which_a_session_is_resumed_keeps_its_mark_until_the_context_is_reported() -> None:
+    log = Log(ENGLISH, Facts("work"))
+
+    log.lines(Event("session", "", {"phase": "resumed", "context": 25_000, "estimated": True}), 1)
+    assert log.estimated == {1: True}
+
+    log.lines(Event("context", "", {"context": 26_000, "window": 200_000}), 1)
+    assert log.estimated == {1: False}

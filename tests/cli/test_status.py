@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flower_mcp import Workbench
 from flower_mcp.cli.bar import EMPTY, FULL, LINE, context_bar, plain
+from flower_mcp.cli.choosing import local_time
 from flower_mcp.cli.clean import old_versions
-from flower_mcp.cli.status import cells, step_lines
+from flower_mcp.cli.status import cells, step_lines, waits_until
 from flower_mcp.cli.words import Language, Words
 from flower_mcp.core.books import Generation, LiveStep, State, StepResult, Supervisor
 from flower_mcp.workbench.names import timestamp
@@ -182,3 +184,24 @@ def test_clean_with_yes_removes_what_is_old_and_nothing_else(workspace: Path, en
     assert sorted(data.decode() for name, data in before.items() if name not in after) == [
         "work 50\n", "work 60\n", "work 70\n",
     ]  # fmt: skip
+
+
+def test_a_step_that_waits_tells_until_when(workspace: Path) -> None:
+    workbench, waiting = Workbench(workspace), replace(working(), state=State.WAITING)
+    opened = {"step": "work", "kind": "wait", "phase": "open"}
+    workbench.lives.append(
+        [
+            {**opened, "until": "2026-11-29T16:30:00.000000Z"},
+            {**opened, "until": "2026-11-29T17:30:00.000000Z"},
+            {**opened, "step": "docs", "until": "2026-11-29T18:30:00.000000Z"},
+            {"step": "work", "kind": "text"},
+        ]
+    )
+
+    until = waits_until(workbench, waiting)
+
+    assert until == "2026-11-29T17:30:00.000000Z"
+    assert waits_until(workbench, working()) == ""
+    assert waits_until(workbench, replace(waiting, step="other")) == ""
+    assert f"  waits    until {local_time(until)}" in step_lines(Words(), waiting, until=until)
+    assert not any("waits" in line for line in step_lines(Words(), waiting))

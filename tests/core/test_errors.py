@@ -65,6 +65,7 @@ def test_an_error_reads_as_what_happened_what_was_kept_and_what_to_do_next() -> 
     ("error", "words"),
     [
         (Busy("work", "pid 7 on host"), ["'work'", "pid 7 on host", "Nothing was started.", "--step work-2"]),
+        (Busy("my docs", "pid 7 on host"), ["--step 'my docs-2'"]),
         (Conflict("work", "old", "new"), ["'old'", "new", "Nothing was written.", "Read it again"]),
         (Conflict("work", "old", ""), ["there is no document"]),
         (NoCredentials("Not logged in."), ["ANTHROPIC_API_KEY", "/login", "ANTHROPIC_BASE_URL", "flower demo"]),
