@@ -39,6 +39,7 @@ class Point:
     generation: int
     window: int = 0
     line: int = 0
+    warns_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ def history_of(lines_from_the_end: Iterable[Mapping[str, Any]], step: str) -> Hi
                     _count(line.get("generation")),
                     _count(line.get("window")),
                     _count(line.get("handoff_at")),
+                    _count(line.get("warn_at")),
                 )
             )
         elif line.get("kind") == "handoff" and line.get("phase") == "done":
@@ -141,6 +143,7 @@ def _draw_points(axes: Any, words: Words, points: Sequence[Point]) -> None:
     for name, figures, style in (
         ("chart window", [point.window for point in points], {"color": "#c44e52", "linestyle": "-"}),
         ("chart line", [point.line for point in points], {"color": "#c44e52", "linestyle": "--"}),
+        ("chart warns", [point.warns_at for point in points], {"color": "#ccb974", "linestyle": "--"}),
     ):
         if any(figures):
             known = [figure / 1000 if figure else float("nan") for figure in figures]

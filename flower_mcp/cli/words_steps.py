@@ -42,6 +42,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "chart session": ("session {n}", "会话 {n}"),
     "chart window": ("window", "窗口"),
     "chart line": ("handoff line", "换代线"),
+    "chart warns": ("warning", "预警线"),
     "chart handoff": ("handoff", "交接"),
     "chart degraded": ("degraded handoff", "降级的交接"),
     "clean nothing": (

@@ -28,6 +28,7 @@ def heed_meter(run: StepRun, meter: Meter) -> None:
         estimated=meter.is_estimated,
         window=run.policy.window,
         handoff_at=run.policy.at,
+        warn_at=run.policy.warn_at,
     )
     for condition in meter.conditions(run.policy):
         if run.policy.enabled:

@@ -29,7 +29,7 @@ def two_sessions(step: str = "work") -> list[dict[str, Any]]:
         start = 20 * (n - 1)
         for minute in range(10):
             context = 30_000 + 12_000 * minute
-            payload = {"context": context, "window": 200_000, "handoff_at": 150_000}
+            payload = {"context": context, "window": 200_000, "handoff_at": 150_000, "warn_at": 130_000}
             lines.append(told(start + minute, "context", n, step, **payload))
         lines.append(told(start + 10, "handoff", n, step, phase="writing", context=150_000))
         lines.append(told(start + 11, "handoff", n, step, phase="done", context=150_000, degraded=n == 2))
@@ -43,7 +43,7 @@ def test_the_history_has_a_steps_measurements_and_handoffs_oldest_first() -> Non
     ]  # fmt: skip
     history = history_of(reversed(lines), "work")
     assert len(history.points) == 20
-    assert history.points[0] == Point(history.points[0].at, 30_000, 1, 200_000, 150_000)
+    assert history.points[0] == Point(history.points[0].at, 30_000, 1, 200_000, 150_000, 130_000)
     assert [point.at for point in history.points] == sorted(point.at for point in history.points)
     assert history.marks == (Mark(history.points[9].at + 120), Mark(history.points[19].at + 120, degraded=True))
 
@@ -58,8 +58,8 @@ def test_a_chart_is_drawn_as_svg_and_as_png(language: str, workspace: Path, envi
 
     assert (svg.code, svg.err, png.code, png.err) == (0, "", 0, "")
     drawn = "".join(xml.etree.ElementTree.parse(workspace / "a chart.svg").getroot().itertext())
-    session, window, handoff = ("会话 2", "窗口", "降级") if language == "zh" else ("session 2", "window", "degraded")
-    for words in ("$设计_1$", session, window, handoff):
+    chinese, english = ("会话 2", "窗口", "降级", "预警线"), ("session 2", "window", "degraded", "warning")
+    for words in ("$设计_1$", *(chinese if language == "zh" else english)):
         assert words in drawn
     data = (workspace / "chart.png").read_bytes()
     assert data.startswith(b"\x89PNG")
