@@ -186,8 +186,8 @@ class Hearing:
             name = sha256(f"{self._run.step}\0{one.stamp}\0{message.text}".encode("utf-8", "replace")).hexdigest()
             self._heard[one.stamp] = Heard(message.text, by, one.at, str(uuid.uuid5(uuid.NAMESPACE_OID, name)), one)
         elif message.kind is Asks.STOP:
+            self._run.ask("stop")  # first: a folder in which nothing can be removed stops it all the same
             one.remove()
-            self._run.ask("stop")
         elif state is State.WORKING or state in _HANDS_OVER:
             one.remove()
             if state is not State.EDITING and state is not State.HELD:  # the document is there already
