@@ -290,7 +290,7 @@ def home_path(path: str | Path) -> str:
 
 
 def near_call(text: str, workspace: Path | None) -> str:
-    """A tool's call, "Write: /work/notes.md", with its path told from the workspace. A command's text is left alone."""
+    """A tool's call, "Write: /proj/notes.md", with its path told from the workspace. A command's text is left alone."""
     tool, colon, given = text.partition(": ")
     return text if workspace is None or not colon else f"{tool}: {given.removeprefix(f'{workspace}/')}"
 
