@@ -32,3 +32,11 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "state"
     monkeypatch.setenv("FLOWER_STATE_DIR", str(folder))
     return folder
+
+
+LONGEST_FIRST = ("test_kill_matrix", "test_rewind", "test_edit_moments", "test_many_handoffs", "test_live_terminal")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest tests: begun last, one of them keeps a single worker busy after all others have ended."""
+    items.sort(key=lambda item: not item.path.name.startswith(LONGEST_FIRST))
