@@ -1,59 +1,162 @@
-"""Samples, medians and the one table that each measurement prints. It knows nothing of what is measured."""
+"""What every measurement needs: samples taken in turns, lines of the one table, and how a measurement is run.
+
+A module of this folder has a `measure(size)` that yields lines, and ends in `run("its title", measure)`. By itself it
+prints its lines; `python -m benchmarks` runs all of them and makes the table. It knows nothing of what is measured.
+
+What can hurt: a figure of something that went wrong looks like any other, so what was timed is looked at (`check`) in
+every round. And a machine's load changes between rounds, so two things are compared round by round, taken in turns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
 from statistics import median
+from typing import Any
+
+INHERITED = ("ANTHROPIC_", "CLAUDE", "DISABLE_", "FLOWER")
+
+
+class Size(StrEnum):
+    """How much is measured: all of it, or just enough to see that the machinery works."""
+
+    FULL = "full"
+    SMALL = "small"
+
+    def of(self, full: int, small: int) -> int:
+        """The one or the other."""
+        return full if self is Size.FULL else small
+
+
+class Void(Exception):
+    """What was timed was not what should be timed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A line of the table: what was measured, in seconds, a sample a round."""
+class Line:
+    """A line of the table: a figure in `unit`, what it may be `most` or must be `least`, and what it was made of."""
 
     name: str
-    samples: Sequence[float]
-
-    def line(self, width: int) -> str:
-        """Median, least and most in milliseconds."""
-        figures = "".join(f"{value * 1000:10.0f}" for value in (median(self.samples), *_ends(self.samples)))
-        return f"{self.name:<{width}}{figures}"
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """A promise: `measured` takes at most `most` times as long as `base`; the two were taken in turns.
-
-    Held against the median of the rounds' own ratios, since a machine's load changes between rounds.
-    """
-
-    measured: Row
-    base: Row
-    most: float
-
-    @property
-    def value(self) -> float:
-        """The median ratio."""
-        pairs = zip(self.measured.samples, self.base.samples, strict=True)
-        return median(measured / base for measured, base in pairs)
+    figure: float
+    unit: str = "x"
+    most: float | None = None
+    least: float | None = None
+    shown: str = ""
 
     @property
     def kept(self) -> bool:
-        """Whether the promise is kept."""
-        return self.value <= self.most
+        """Whether the promise is kept, if there is one."""
+        is_over = self.most is not None and self.figure > self.most
+        return not is_over and (self.least is None or self.figure >= self.least)
+
+    @property
+    def promise(self) -> str:
+        """What was promised, in words."""
+        ends = [f"at most {_number(self.most)}"] if self.most is not None else []
+        return " and ".join([f"at least {_number(self.least)}"] * (self.least is not None) + ends)
+
+    @property
+    def value(self) -> str:
+        """The figure with its unit."""
+        return f"{_number(self.figure)} {self.unit}".rstrip()
+
+    def text(self) -> str:
+        """The line for a terminal."""
+        verdict = f"{self.promise}: {'kept' if self.kept else 'MISSED'}" if self.promise else ""
+        return f"  {self.name:<58} {self.value:>14}   {verdict:<24} {self.shown}".rstrip()
 
 
-def report(title: str, ratio: Ratio, parts: Sequence[Row] = ()) -> bool:
-    """Print the table, and say whether the promise is kept."""
-    rows = [ratio.base, ratio.measured, *parts]
-    width = max(len(title), *(len(row.name) for row in rows)) + 2
-    print(f"{title:<{width}}{'median ms':>10}{'least':>10}{'most':>10}")
-    for row in rows:
-        print(row.line(width))
-    verdict = "kept" if ratio.kept else "MISSED"
-    print(f"ratio {ratio.value:.2f}, at most {ratio.most:g}: {verdict} ({len(ratio.base.samples)} rounds, in turns)")
-    return ratio.kept
+@dataclass(slots=True)
+class Samples:
+    """Samples by what was measured, one a round, in seconds unless said."""
+
+    of: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, name: str, value: float) -> None:
+        """Keep a sample."""
+        self.of.setdefault(name, []).append(value)
+
+    def take(self, name: str, work: Callable[[], Any]) -> Any:
+        """Time the work; what it gave."""
+        began = time.perf_counter()
+        given = work()
+        self.add(name, time.perf_counter() - began)
+        return given
+
+    def counted(self, name: str) -> list[float]:
+        """The samples without the first one, which filled caches."""
+        return self.of[name][1:] or self.of[name]
+
+    def median(self, name: str) -> float:
+        """The median of what counts."""
+        return median(self.counted(name))
+
+    def ratio(self, title: str, name: str, base: str, *, less: str = "", **ends: float) -> Line:
+        """The median of the rounds' own ratios to `base`; `less` names samples that are taken off first."""
+        off = self.counted(less) if less else [0.0] * len(self.counted(name))
+        taken = [whole - part for whole, part in zip(self.counted(name), off, strict=True)]
+        value = median(one / other for one, other in zip(taken, self.counted(base), strict=True))
+        return Line(title, value, "x", shown=f"{ms(self.counted(name))} beside {ms(self.counted(base))}", **ends)
 
 
-def _ends(samples: Sequence[float]) -> tuple[float, float]:
-    return min(samples), max(samples)
+Measure = Callable[[Size], Iterator[Line]]
+
+
+def check(fact: object, what: str) -> None:
+    """Raise Void unless the fact holds."""
+    if not fact:
+        raise Void(f"the measurement is void: {what}")
+
+
+def ms(samples: Sequence[float]) -> str:
+    """The median in milliseconds, as text."""
+    value = median(samples) * 1000
+    return f"{value:.{0 if value >= 100 else 1}f} ms"
+
+
+def mb(size: float) -> str:
+    """Bytes in millions, as text."""
+    return f"{size / 1e6:.1f} MB"
+
+
+def run(title: str, measure: Measure) -> None:
+    """Measure, print, and exit: 0, 1 when a promise was missed, 2 when the measurement was void.
+
+    A small run breaks no promise: it is there to see the machinery work. Nothing of a session that this was started
+    in is left in the environment.
+    """
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.NAME", description=f"Measure: {title}.")
+    parser.add_argument("--small", action="store_true", help="as little as shows that the machinery works")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the lines there, too")
+    given = parser.parse_args()
+    for name in list(os.environ):
+        if name.startswith(INHERITED):
+            del os.environ[name]
+    print(title, flush=True)
+    lines = []
+    try:
+        for line in measure(Size.SMALL if given.small else Size.FULL):
+            print(line.text(), flush=True)
+            lines.append(line)
+    except Void as error:
+        print(f"  {error}", file=sys.stderr)
+        sys.exit(2)
+    if given.json:
+        given.json.write_text(json.dumps({"title": title, "lines": [asdict(line) for line in lines]}), encoding="utf-8")
+    sys.exit(0 if given.small or all(line.kept for line in lines) else 1)
+
+
+def _number(value: float | None) -> str:
+    """Two decimals where they say something, thousands apart, no zeros at the end."""
+    if value is None:
+        return ""
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.2f}"

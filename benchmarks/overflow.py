@@ -1,24 +1,22 @@
 """How long a verdict on a megabyte of error text takes, in multiples of what lowering its letters takes: at most 10.
 
-    python -m benchmarks.overflow [rounds]
+    python -m benchmarks.overflow
 
 Lowering a megabyte took half a millisecond where the promise of 5 ms was made, so the two promises are one, and this
 one holds on a slow or loaded machine, too. Measured as processor time of this process, in turns, on the texts that cost
-the rules most. Exits 1 when the worst of them misses the ratio.
+the rules most.
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from benchmarks.measure import Ratio, Row, report
+from benchmarks.measure import Line, Samples, Size, check, run
 from flower_mcp.core.overflow import is_overflow
 
-ROUNDS = 21
-MOST = 10.0
-SIZE = 1_000_000  # characters
+LENGTH = 1_000_000  # characters
 UNITS = {
     "prose": "The prompt of this test is a long text that exceeds nothing. ",
     "errors": "prompt is too long: 219898 tokens > 200000 maximum\n",
@@ -34,23 +32,16 @@ def seconds(call: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def measure(name: str, rounds: int = ROUNDS) -> Ratio:
-    """Take both in turns, `rounds` times after one that does not count."""
-    text = UNITS[name] * (SIZE // len(UNITS[name]))
-    lowered, judged = [], []
-    for _ in range(rounds + 1):
-        lowered.append(seconds(text.lower))
-        judged.append(seconds(lambda: is_overflow(text)))
-    return Ratio(Row(f"is_overflow, {name}", judged[1:]), Row("lower", lowered[1:]), MOST)
-
-
-def main(rounds: int = ROUNDS) -> bool:
-    """Measure and print; whether the promise is kept."""
-    if is_overflow("a" * SIZE) or not is_overflow("a" * SIZE + " prompt is too long"):
-        raise RuntimeError("the verdict itself is wrong")
-    # each is measured, whatever the others gave
-    return min([report("overflow", measure(name, rounds)) for name in UNITS])
+def measure(size: Size) -> Iterator[Line]:
+    """Each text, in turns with lowering it."""
+    check(not is_overflow("a" * LENGTH) and is_overflow("a" * LENGTH + " prompt is too long"), "the verdict is wrong")
+    for name, unit in UNITS.items():
+        text, samples = unit * (LENGTH // len(unit)), Samples()
+        for _ in range(size.of(22, 2)):
+            samples.add("lower", seconds(text.lower))
+            samples.add("verdict", seconds(partial(is_overflow, text)))
+        yield samples.ratio(f"verdict on 1 MB, {name}, beside lower()", "verdict", "lower", most=10)
 
 
 if __name__ == "__main__":
-    sys.exit(0 if main(*map(int, sys.argv[1:])) else 1)
+    run("Verdict on an error", measure)

@@ -1,9 +1,9 @@
-"""How long `flower --help` takes, as a multiple of `python -c pass`: at most 7 (6.0 to 6.4 were measured).
+"""How long a command takes to start, as a multiple of `python -c pass`.
 
-    python -m benchmarks.startup [rounds]
+    python -m benchmarks.startup
 
 Measured from outside, as wall time of whole processes, in turns; the first round is thrown away (it fills caches). What
-`--help` prints is looked at in every round: a program that fails at once is fast. Exits 1 when the ratio is missed.
+is printed is looked at in every round: a program that fails at once is fast.
 """
 
 from __future__ import annotations
@@ -12,39 +12,30 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Ratio, Row, report
-
-ROUNDS = 15
-MOST = 7.0
+from benchmarks.measure import Line, Samples, Size, check, run
 
 
 def seconds(command: list[str], expected: str = "") -> float:
-    """Wall time of one process. Raises RuntimeError when it fails or does not print `expected`."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FLOWER_")}
+    """Wall time of one process; void when it fails or does not print `expected`."""
     began = time.perf_counter()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=dict(os.environ), capture_output=True, text=True, check=False)
     took = time.perf_counter() - began
-    if done.returncode or expected not in done.stdout:
-        raise RuntimeError(f"{' '.join(command)} ended {done.returncode}: {done.stderr or done.stdout}")
+    check(not done.returncode and expected in done.stdout, f"{command} ended {done.returncode}: {done.stderr}")
     return took
 
 
-def measure(rounds: int = ROUNDS) -> Ratio:
-    """Take both in turns, `rounds` times after one that does not count."""
+def measure(size: Size) -> Iterator[Line]:
+    """All in turns."""
     python, flower = sys.executable, str(Path(sys.executable).with_name("flower"))
-    bare, helped = [], []
-    for _ in range(rounds + 1):
-        bare.append(seconds([python, "-c", "pass"]))
-        helped.append(seconds([flower, "--help"], expected="Usage"))
-    return Ratio(Row("flower --help", helped[1:]), Row("python -c pass", bare[1:]), MOST)
-
-
-def main(rounds: int = ROUNDS) -> bool:
-    """Measure and print; whether the promise is kept."""
-    return report("startup", measure(rounds))
+    samples = Samples()
+    for _ in range(size.of(16, 2)):
+        samples.add("bare", seconds([python, "-c", "pass"]))
+        samples.add("help", seconds([flower, "--help"], expected="Usage"))
+    yield samples.ratio("flower --help", "help", "bare", most=7)
 
 
 if __name__ == "__main__":
-    sys.exit(0 if main(*map(int, sys.argv[1:])) else 1)
+    run("Start-up, beside python -c pass", measure)
