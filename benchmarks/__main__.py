@@ -28,6 +28,7 @@ MEASUREMENTS = (
     "startup",
     "hook",
     "overflow",
+    "prompt_cache",
 )
 RESULTS = Path(__file__).with_name("results.md")
 OPENING = """# Results

@@ -10,10 +10,9 @@ and nothing gets further than this machine.
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -22,8 +21,6 @@ from typing import Any
 
 import anyio
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, ResultMessage
-
-from flower_mcp.demo.model import Request
 
 # 200,000 tokens of window and no surprises from model-specific reminders.
 MODEL = "claude-sonnet-4-5"
@@ -180,47 +177,3 @@ async def wait_until_async(predicate: Callable[[], object], timeout: float = 30.
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {timeout} s: {what or predicate}")
         await anyio.sleep(POLL)
-
-
-# Prompt cache
-
-
-@dataclass(frozen=True, slots=True)
-class CommonPrefix:
-    """What two requests have in common from the start: what a prompt cache could serve of the second.
-
-    `messages` leading messages of the first request's `total` are equal; `share` is the common part of the first
-    request in characters, 0 to 1, counted as the API caches: tools, then system, then messages, up to the first
-    difference.
-    """
-
-    tools: bool
-    system: bool
-    messages: int
-    total: int
-    share: float
-
-
-def common_prefix_share(first: Request, second: Request) -> CommonPrefix:
-    """Compare two requests, cache_control aside, and text as a string equal to text as one block."""
-    tools, system = (_plain(first.body.get(key)) == _plain(second.body.get(key)) for key in ("tools", "system"))
-    pairs = list(zip(map(_plain, first.messages), map(_plain, second.messages), strict=False))
-    equal = next((place for place, (one, other) in enumerate(pairs) if one != other), len(pairs))
-    parts = [(tools, first.body.get("tools")), (system, first.body.get("system"))]
-    parts += [(place < equal, message) for place, message in enumerate(first.messages)]
-    sizes = [(same, len(json.dumps(_plain(part), ensure_ascii=False))) for same, part in parts]
-    kept = next((place for place, (same, _) in enumerate(sizes) if not same), len(sizes))
-    share = sum(size for _, size in sizes[:kept]) / sum(size for _, size in sizes)
-    return CommonPrefix(tools, system, equal, len(first.messages), share)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {
-            key: [{"type": "text", "text": inner}] if key == "content" and isinstance(inner, str) else _plain(inner)
-            for key, inner in value.items()
-            if key != "cache_control"
-        }
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return value

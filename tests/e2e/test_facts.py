@@ -9,7 +9,7 @@ import pytest
 from flower_mcp.core.handoff import DEGRADED, Handoff
 from flower_mcp.core.texts import load
 from flower_mcp.demo.model import Reply, ScriptedModel, Story, each_session, failure, overflow, text, tool
-from tests.e2e.harness import common_prefix_share
+from flower_mcp.demo.prefix import common_prefix_share
 from tests.e2e.steps import DOCUMENT, TASK, bash, document_path, is_asked, policy, run_step
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]

@@ -11,7 +11,7 @@ import pytest
 
 from flower_mcp import Event, Runtime, Workbench
 from flower_mcp.demo.model import Request, ScriptedModel, Story, each_session, text, tool
-from tests.e2e.harness import common_prefix_share
+from flower_mcp.demo.prefix import common_prefix_share
 from tests.e2e.steps import (
     DOCUMENT,
     TAKING_OVER,

@@ -18,7 +18,6 @@ from claude_agent_sdk import AssistantMessage, ResultMessage, StreamEvent, Syste
 from flower_mcp.demo.model import (
     Outcome,
     Reply,
-    Request,
     ScriptedModel,
     Sender,
     Story,
@@ -29,12 +28,12 @@ from flower_mcp.demo.model import (
     tool,
     with_limit,
 )
+from flower_mcp.demo.prefix import common_prefix_share
 from tests.e2e.harness import (
     Turn,
     alive,
     claude,
     claude_cli,
-    common_prefix_share,
     descendants,
     marked,
     turn,
@@ -275,19 +274,6 @@ async def test_the_next_turn_of_a_session_keeps_the_prefix_and_other_tools_lose_
     assert common_prefix_share(second, first).messages == len(first.messages)
     lost = common_prefix_share(first, other)
     assert (lost.tools, lost.share) == (False, 0.0)
-
-
-async def test_a_prefix_is_compared_without_cache_marks_and_whatever_the_form_of_its_texts() -> None:
-    def sent(*messages: object) -> Request:
-        return Request(1, "", {}, {"system": "s", "tools": [], "messages": list(messages)}, b"", 0.0)
-
-    short = {"role": "user", "content": "Go."}
-    block = {"type": "text", "text": "Go.", "cache_control": {"type": "ephemeral"}}
-    answer, other = {"role": "assistant", "content": "a"}, {"role": "assistant", "content": "b"}
-    first, second = sent(short, answer), sent({"role": "user", "content": [block]}, other)
-    common = common_prefix_share(first, second)
-    assert (common.system, common.messages, common.total) == (True, 1, 2)
-    assert 0.4 < common.share < 0.9
 
 
 async def test_processes_of_a_session_are_found_by_their_environment_and_are_gone_at_its_end(

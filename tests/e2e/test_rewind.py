@@ -12,9 +12,10 @@ import pytest
 from flower_mcp import Event, Runtime
 from flower_mcp.core.handoff import DEGRADED
 from flower_mcp.demo.model import Reply, Request, ScriptedModel, Sender, Source, Story, failure, overflow, text
+from flower_mcp.demo.prefix import common_prefix_share
 from flower_mcp.demo.script import Answer, as_script
 from flower_mcp.workbench.workbench import Workbench
-from tests.e2e.harness import common_prefix_share, marked, wait_until_async
+from tests.e2e.harness import marked, wait_until_async
 from tests.e2e.steps import (
     ASKED_AGAIN,
     DOCUMENT,
