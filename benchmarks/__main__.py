@@ -29,6 +29,7 @@ MEASUREMENTS = (
     "hook",
     "overflow",
     "prompt_cache",
+    "against_compaction",
 )
 RESULTS = Path(__file__).with_name("results.md")
 OPENING = """# Results
