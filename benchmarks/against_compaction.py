@@ -80,9 +80,10 @@ class Task:
 
 
 # Five windows of work. The CLI takes 20,000 off a window and the percentage of the rest: 83.3 % of 180,000.
+# A window below 100,000 counts as 100,000 to it.
 FULL = Task(count=150, characters=16_000, window=200_000, compact_window=200_000, percent=83.3, changes=4)
 LARGE = replace(FULL, count=88, characters=28_000)
-SMALL = Task(count=28, characters=6_000, window=60_000, compact_window=80_000, percent=75, changes=1)
+SMALL = Task(count=28, characters=6_000, window=60_000, compact_window=100_000, percent=83.3, changes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,8 @@ def lines(by_way: dict[Way, Ran]) -> Iterator[Line]:
         shown = f"{words(handoff)} beside {words(compact)}, one window {words(one)}"
         return Line(f"{name} beside {Way.COMPACT}", figure(handoff) / figure(compact), most=most, shown=shown)
 
-    yield dollars_beside(by_way, Way.COMPACT, most=1)
+    dollars = dollars_beside(by_way, Way.COMPACT, most=1)
+    yield replace(dollars, shown=f"{dollars.shown} ({SONNET_5.told})")
     yield dollars_beside(by_way, Way.ONE)
     yield beside("requests", lambda each: len(each.paid), lambda each: each.requests_told, most=1.1)
     yield beside("tokens read from the cache", lambda each: each.read, lambda each: thousands(each.read))
