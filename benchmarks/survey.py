@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.measure import check
@@ -24,6 +24,7 @@ from flower_mcp.demo.model import Reply, Request, Sender, asks, text, tool
 LINE = 80  # characters
 DONE = "All pieces are done."
 MARKS = "done.txt"
+NEWEST = 4  # messages, in which a result is when it is first sent: reminders and a prompt may follow it
 HANDED_ON = 8_000  # characters of a document and of a summary
 SUMMARY_ASKED = "Do NOT call any tools. Respond with"
 CONTINUED = "This session is being continued from a previous conversation"
@@ -71,7 +72,8 @@ class Survey:
         check(marks == [str(number) for number in range(1, self.count, 2)], f"the marks on disk are {marks}")
         seen: dict[int, None] = {}
         for request in requests:
-            seen |= dict.fromkeys(int(number) for number in FIRST_LINE.findall(request.all_text()))
+            newest = replace(request, body={"messages": request.messages[-NEWEST:]})
+            seen |= dict.fromkeys(int(number) for number in FIRST_LINE.findall(newest.all_text()))
         check(list(seen) == list(range(self.count)), f"the model saw the pieces in this order: {list(seen)}")
 
     def _file(self, number: int) -> Path:
