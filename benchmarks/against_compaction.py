@@ -127,7 +127,7 @@ class Ran:
     @property
     def requests_told(self) -> str:
         """Requests, how often it went on in an emptier window, and when, as text."""
-        more = f" ({len(self.lines)} {self.way}s at about {thousands(int(median(self.lines)))})" if self.lines else ""
+        more = f" ({len(self.lines)} x {self.way} at about {thousands(int(median(self.lines)))})" if self.lines else ""
         return f"{len(self.paid)}{more}"
 
     @property
