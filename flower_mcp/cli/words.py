@@ -102,6 +102,10 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "written": ("<- handoff written to {path} · {cost} so far", "<- 交接写在 {path} · 到现在 {cost}"),
     "in memory": ("memory alone: there is no file", "内存里,没有文件"),
     "rewound": ("<- too full to write, so it wrote from earlier: {why}", "<- 上下文满了,退回之前写的交接({why})"),
+    "handed on": (
+        "<- it could do nothing, so it hands on what it was given: {why}",
+        "<- 没能开工,原样交给下一个({why})",
+    ),
     "degraded": ("<- degraded, the session could not write it: {why}", "<- 降级:交接没写成({why})"),
     "launched": (
         "<- a new session takes over, the context starts again from {context}",
@@ -159,6 +163,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "by session": ("session {n}", "会话 {n}"),
     "by rewound": ("session {n}, rewound", "会话 {n},退回后写的"),
+    "by predecessor": ("handed on by session {n}, which did nothing", "会话 {n} 没能开工,原样转交"),
     "by draft": ("session {n}, by tool", "会话 {n},用工具写的"),
     "by code": ("put together by code, after session {n}", "由程序拼成,在会话 {n} 之后"),
     "by a person": ("a person", "有人改"),

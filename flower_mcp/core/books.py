@@ -44,6 +44,7 @@ class WrittenBy(StrEnum):
     REWOUND = "rewound"
     DRAFT = "draft"
     CODE = "code"
+    BEFORE = "predecessor"  # of a session that did nothing: the document that it was given, handed on
 
 
 def iso(seconds: float) -> str:

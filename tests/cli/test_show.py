@@ -84,11 +84,18 @@ def test_the_lines_of_a_handoff_in_the_seeds_chinese() -> None:
     assert lines[-1] == "<- 新会话接手,上下文从 152.0K 重新开始"
 
 
-def test_a_rewound_document_says_so_and_from_how_far_back() -> None:
+@pytest.mark.parametrize(
+    ("written_by", "said"),
+    [
+        ("rewound", "<- too full to write, so it wrote from earlier: "),
+        ("predecessor", "<- it could do nothing, so it hands on what it was given: "),
+    ],
+)
+def test_a_document_that_is_not_its_sessions_own_says_so_and_why(written_by: str, said: str) -> None:
     why = "Prompt is too long; rewound by 1 request"
-    done = {"phase": "done", "context": 1, "degraded": False, "written_by": "rewound", "why": why, "sections": {}}
+    done = {"phase": "done", "context": 1, "degraded": False, "written_by": written_by, "why": why, "sections": {}}
     log, _ = begun()
-    assert log.lines(Event("handoff", "", done), 1)[0] == f"<- too full to write, so it wrote from earlier: {why}"
+    assert log.lines(Event("handoff", "", done), 1)[0] == f"{said}{why}"
 
 
 def test_a_degraded_document_says_so_and_an_unknown_cost_too() -> None:

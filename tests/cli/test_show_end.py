@@ -31,6 +31,7 @@ def ended(words: Words = ENGLISH, **generation: Any) -> list[str]:
             {"written_by": WrittenBy.REWOUND, "why": "too long; rewound by 2 requests"},
             ["    rewound   too long; rewound by 2 requests"],
         ),
+        ({"written_by": WrittenBy.BEFORE, "why": "too long"}, ["    handed on too long"]),
         ({"written_by": WrittenBy.SESSION, "edited": True, "sections_edited": ("next",)}, ["    edited    next"]),
         ({"written_by": WrittenBy.DRAFT}, []),
     ],

@@ -11,7 +11,19 @@ import pytest
 
 from flower_mcp import Event, Runtime
 from flower_mcp.core.handoff import DEGRADED
-from flower_mcp.demo.model import Reply, Request, ScriptedModel, Sender, Source, Story, failure, overflow, text
+from flower_mcp.core.writing import HANDED_ON
+from flower_mcp.demo.model import (
+    Reply,
+    Request,
+    ScriptedModel,
+    Sender,
+    Source,
+    Story,
+    each_session,
+    failure,
+    overflow,
+    text,
+)
 from flower_mcp.demo.script import Answer, as_script
 from flower_mcp.workbench.workbench import Workbench
 from tests.e2e.harness import common_prefix_share, marked, wait_until_async
@@ -20,15 +32,18 @@ from tests.e2e.steps import (
     DOCUMENT,
     TAKING_OVER,
     Run,
+    archived,
     bash,
     document,
     document_path,
+    handing_over,
     is_asked,
     is_asked_again,
     manifest,
     policy,
     run_step,
     spec,
+    successor,
 )
 from tests.e2e.test_continuity import live, supervisor
 
@@ -212,6 +227,30 @@ async def test_a_session_of_an_earlier_run_is_rewound_and_a_stop_or_a_kill_while
     assert {len(request.messages) for request in sessions.asked if request.session not in sessions.order} == {3}
     lineage = json.loads((workspace.parent / "runs" / "lineage.json").read_text())
     assert lineage["steps"]["work"] == run.result.session_id
+
+
+async def test_a_successor_that_is_too_full_to_begin_hands_on_the_document_it_was_given(
+    model: ScriptedModel, workspace: Path
+) -> None:
+    remark = "A remark of mine, under no heading of yours."
+
+    def edit(_runtime: Runtime, event: Event) -> None:
+        if event.kind == "handoff" and event.payload["phase"] == "done" and not archived(workspace):
+            path = document_path(workspace)
+            path.write_text(path.read_text().replace("# 交接 · work", f"# 交接 · work\n\n{remark}"))
+
+    model.script = each_session(handing_over(bash("echo a").at(40_000), bash("echo b").at(155_000)), FULL, successor())
+    run = await run_step(workspace, during=edit)
+    assert run.result.ok, run.result.error
+    second = run.result.generations[1]
+    assert (second.written_by, second.frozen) == ("predecessor", second.launched)
+    assert HANDED_ON in (second.why or "")
+    assert "Prompt is too long" in (second.why or "")
+    third = [request for request in model.requests if request.sender is Sender.MAIN][-1].all_text()
+    for words in (TAKING_OVER, "pytest-mock: breaks the spies of test_batch.", remark, "that took this document over"):
+        assert words in third, words
+    assert DEGRADED not in document_path(workspace).read_text()
+    assert len(archived(workspace)) == 2  # as it was written, and as it was edited
 
 
 async def test_an_overflow_whose_numbers_blame_max_tokens_stops_a_fresh_session_and_names_it(
