@@ -75,6 +75,7 @@ async def work(run: StepRun) -> MoveEnd:
             if ended is not None and signal.outcome.silent:
                 return _completed(run, ended)  # it had ended its turn, and never said that it is idle
             lose_cost(run)
+            await run.windows.learn_from(signal.outcome)
             return (Ending.STOP, Guard.ANY) if run.stop_asked else run_failed(run, signal.outcome)
         await take(run, signal)
 
@@ -288,6 +289,7 @@ async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:
             if isinstance(signal, TurnEnded):
                 account(run, signal)
             elif isinstance(signal, Gone) and RULES[failure_of(signal.outcome)].action is Action.HAND_OFF:
+                await run.windows.learn_from(signal.outcome)
                 overflowed(run, signal.outcome)
                 return Ending.OVERFLOW, Guard.ANY
             elif isinstance(signal, Gone):

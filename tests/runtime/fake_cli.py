@@ -5,7 +5,8 @@ interrupt a word, to one beside it); every later start does its task at once. `m
 `silent`: it takes the prompt and nothing more. `closed`: it closes its output and lives. These three ignore SIGTERM.
 `late`: an interrupted turn ends a second later. `busy`: a tool runs for a second, in silence. `ended`: after its result
 it never says that it is idle. `full`: its context grows over the line, an interrupt ends its turn, what it is asked
-then is answered with a document; and every later start is `mute`.
+then is answered with a document; and every later start is `mute`. `dies`: with a full context it
+ends without a word.
 """
 
 from __future__ import annotations
@@ -55,6 +56,10 @@ def work(prompt: str, how: str) -> None:
         for context in (20_000, 190_000, 190_001, 190_002):
             answer({"type": "text", "text": "On."}, context=context)
         return
+    if how == "dies":
+        for context in (20_000, 940_000):
+            answer({"type": "text", "text": "On."}, context=context)
+        os._exit(1)
     if how == "busy":
         answer({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make"}})
         time.sleep(LATE)

@@ -194,3 +194,15 @@ async def test_a_stop_does_not_wait_for_a_successor_that_was_started_ahead_and_h
     assert (result.state, result.error) == ("stopped", "Stopped as asked. Run flower again to go on from here.")
     assert took < 8, took  # the fake ignores SIGTERM, so the keeper waits 2 s for it
     assert [pid for pid in starts.read_text().split() if alive(int(pid))] == []
+
+
+async def test_the_window_is_learned_from_a_cli_that_ends_without_a_word(workspace: Path, tmp_path: Path) -> None:
+    variables = {"FAKE_CLI": "dies", "FAKE_STARTS": str(tmp_path / "dies")}
+    spec = AgentSpec(env=variables)
+    async with Runtime(workspace=workspace, run_dir=tmp_path / "runs", handoff=HandoffPolicy(edit_window=0)) as runtime:
+        with anyio.fail_after(60):
+            result = await runtime.run(spec, "Port it.")
+    assert result.ok, result.error
+    assert [generation.written_by for generation in result.generations] == ["code", None]
+    assert (result.window, result.window_source) == (940_010, "learned")
+    assert not (tmp_path / "state" / "windows.json").exists()
