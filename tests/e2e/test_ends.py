@@ -137,7 +137,11 @@ async def test_turns_count_over_generations(model: ScriptedModel, workspace: Pat
     run = await run_step(workspace, agent=spec(max_turns=4))
     assert run.result.state == "stopped"
     assert second.told == 2  # two of the first session, two of the second; the handoff turn is exempt
-    assert "--max-turns" in (run.result.error or "")
+    assert "limit of 4 turns; go on with --max-turns 8" in (run.result.error or "")
+    assert run.result.num_turns == 4
+    again = await run_step(workspace, "", agent=spec(max_turns=6))
+    assert again.result.state == "stopped"
+    assert second.told == 4  # it is exempt in later runs, too
 
 
 async def test_a_budget_counts_over_generations_and_says_how_to_go_on(model: ScriptedModel, workspace: Path) -> None:
