@@ -21,6 +21,7 @@ from flower_mcp.runtime.documents import current_text, put_away
 from flower_mcp.runtime.lost import GONE, has_worked, without_transcript
 from flower_mcp.runtime.person import begin_words, known_words
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.runtime.taking import say_taken
 from flower_mcp.workbench.tasks import By
 from flower_mcp.workbench.transcripts import find
 
@@ -50,6 +51,8 @@ async def look(run: StepRun) -> MoveEnd:
     else:
         _take_words(run, ending)
     run.hearing.look()
+    if ending is Ending.WAITING_DOCUMENT:
+        say_taken(run)
     return ending, Guard.ANY
 
 

@@ -14,6 +14,7 @@ from flower_mcp.runtime import look as look_module
 from flower_mcp.runtime.before import carried
 from flower_mcp.runtime.look import look
 from flower_mcp.runtime.opening import _next_number
+from flower_mcp.runtime.taking import TAKEN
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.ledger import Lineage, Manifest
 from tests.runtime.conftest import Prepare
@@ -88,6 +89,25 @@ async def test_a_step_that_began_afresh_and_was_killed_before_its_first_session_
     waiting = bench.freeze("work", Handoff(doing="Written by hand meanwhile.", next="Go on."))
     assert (await look(prepare(tmp_path)))[0] is Ending.WAITING_DOCUMENT
     assert (bench.read("work") or waiting).revision == waiting.revision
+
+
+@pytest.mark.parametrize("taken_by", ["nobody", "a session at the terminal", "a successor of flower's"])
+async def test_a_document_that_a_session_elsewhere_was_given_is_launched_and_that_is_said(
+    tmp_path: Path, prepare: Prepare, taken_by: str
+) -> None:
+    bench = Workbench(tmp_path)
+    Known().remember(tmp_path, "work")
+    frozen = bench.freeze("work", Handoff(doing="It.", next="Go on."))
+    launched = frozen.revision if taken_by == "a successor of flower's" else None
+    left = Generation(1, FIRST, context=9, frozen=frozen.revision, path=str(frozen.path), launched=launched)
+    row = StepResult("run-1", "work", state=State.STOPPED, session_id=FIRST, generations=(left,), ended_at="x")
+    bench.lives.write(LiveStep("work", State.STOPPED, row))
+    if taken_by != "nobody":
+        assert bench.taken.claim("work", frozen.revision)
+
+    run = prepare(tmp_path)
+    assert (await look(run))[0] is Ending.WAITING_DOCUMENT
+    assert run.record.row.errors == ((TAKEN,) if taken_by == "a session at the terminal" else ())
 
 
 def test_only_a_run_that_had_found_something_is_looked_behind() -> None:
