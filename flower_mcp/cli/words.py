@@ -38,6 +38,10 @@ class Words:
         english, chinese = TEXTS[name]
         return (chinese if self.language is Language.CHINESE else english).format(**values)
 
+    def counted(self, name: str, count: int) -> str:
+        """So many of something that there is a text for: `words.counted("session", 1)` is "1 session"."""
+        return self(f"1 {name}") if count == 1 else self(f"{name}s", count=count)
+
 
 TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     # the first lines of a run
@@ -283,14 +287,18 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "done": ("done in {time}: {figures}", "做完了,用时 {time}:{figures}"),
     "failed": ("failed after {time}: {figures}", "失败,用时 {time}:{figures}"),
     "stopped": ("stopped after {time}: {figures}", "停下,用时 {time}:{figures}"),
-    "figures": ("{sessions} session(s), {turns} turns, {cost}", "{sessions} 个会话,{turns} 轮,{cost}"),
+    "figures": ("{sessions}, {turns}, {cost}", "{sessions},{turns},{cost}"),
+    "1 session": ("1 session", "1 个会话"),
+    "sessions": ("{count} sessions", "{count} 个会话"),
+    "1 turn": ("1 turn", "1 轮"),
+    "turns": ("{count} turns", "{count} 轮"),
     "why": ("  why       {why}", "  原因  {why}"),
     "generation": (
-        "  session {n}  context {context}, {cost}, {id}{document}",
-        "  会话 {n}  上下文 {context},{cost},{id}{document}",
+        "  session {n}  context {context}, {cost}, {id}",
+        "  会话 {n}  上下文 {context},{cost},{id}",
     ),
-    "its document": (", document {revision}", ",文档 {revision}"),
-    "its edited document": (", document {revision}, edited by a person", ",文档 {revision},有人改过"),
+    "its document": ("    document  {revision}", "    文档  {revision}"),
+    "its edited document": ("    document  {revision}, edited by a person", "    文档  {revision},有人改过"),
     "unknown cost": ("cost unknown", "费用未知"),
     "document": ("  document  {path}", "  文档  {path}"),
     "denied": ("  refused   {what}", "  被拒  {what}"),

@@ -261,14 +261,14 @@ async def drain(run: StepRun) -> MoveEnd:
     run.handoff_asked = False  # asked for again, it cuts the waiting short
     if agents := session.reader.agents():
         names = ", ".join(task.description for task in agents)
-        run.record.event(Kind.DRAIN, f"waiting for {len(agents)} agent(s): {names}", agents=len(agents))
+        run.record.event(Kind.DRAIN, f"waiting for {_agents(len(agents))}: {names}", agents=len(agents))
     end = await _until_idle(run, run.policy.drain_timeout)
     if end is None and session.reader.agents():
         left = session.reader.agents()
         run.handing.stop(left)
         for task in left if session.alive else ():
             await session.stop_task(task.task_id)
-        run.record.event(Kind.DRAIN, f"stopped {len(left)} agent(s) that had not ended", stopped=len(left))
+        run.record.event(Kind.DRAIN, f"stopped {_agents(len(left))} that had not ended", stopped=len(left))
         run.handoff_asked = False
         end = await _until_idle(run, SETTLE) if session.alive else None
     run.handing.stop(session.reader.shells())
@@ -277,6 +277,10 @@ async def drain(run: StepRun) -> MoveEnd:
     if end is None:
         start_ahead(run)
     return end or (Ending.DRAINED, Guard.ANY)
+
+
+def _agents(count: int) -> str:
+    return f"{count} agent{'s' * (count != 1)}"
 
 
 async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:

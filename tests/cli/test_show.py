@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -301,8 +302,9 @@ def test_a_run_ends_with_what_it_did() -> None:
     assert last_lines(ENGLISH, ROW, end) == [
         "All done.",
         "",
-        "done in 1h 2m 5s: 2 session(s), 34 turns, $0.42",
-        "  session 1  context 152.0K, $0.30, s1, document bbb, edited by a person",
+        "done in 1h 2m 5s: 2 sessions, 34 turns, $0.42",
+        "  session 1  context 152.0K, $0.30, s1",
+        "    document  bbb, edited by a person",
         "  session 2  context 42.0K, cost unknown, s2",
         "  document  /w/d.md",
         "  refused   Bash: rm",
@@ -310,6 +312,14 @@ def test_a_run_ends_with_what_it_did() -> None:
         "  ended     process 12: sleep 1000",
         "  books     /r/manifest.json",
     ]
+
+
+def test_one_is_one_and_a_sessions_line_fits_into_80_columns() -> None:
+    session = Generation(12, "0a0a0a0a-1111-2222-3333-444444444444", 1_000_000, 12.345, frozen="0123456789ab")
+    lines = last_lines(ENGLISH, replace(ROW, generations=(session,), num_turns=1), End(Path("/r/m"), "flower"))
+    assert "done in 1h 2m 5s: 1 session, 1 turn, $0.42" in lines
+    assert max(len(line) for line in lines) < 80
+    assert "    document  0123456789ab" in lines
 
 
 def test_a_text_that_was_drawn_last_is_not_drawn_again() -> None:

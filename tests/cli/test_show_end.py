@@ -43,6 +43,7 @@ def test_what_is_to_be_known_of_a_document_stands_below_its_session(
 
     begin = next(number for number, line in enumerate(lines) if line.startswith("  session 1  context 152.0K, $0.40"))
     assert lines[begin + 1 :] == [
+        f"    document  b1{', edited by a person' * bool(generation.get('edited'))}",
         *expected,
         "  session 2  context 0.0K, cost unknown, b",
         "  books     /r/m",

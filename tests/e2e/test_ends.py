@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import anyio
@@ -204,6 +205,7 @@ async def test_a_second_run_of_a_running_step_is_busy(model: ScriptedModel, work
     assert result.ok
     assert len(refused) == 2
     assert f"pid {os.getpid()}" in str(refused[1])
+    assert re.search(r", since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)", str(refused[1]))
 
 
 async def test_refused_credentials_stop_at_the_first_sign(model: ScriptedModel, workspace: Path) -> None:
