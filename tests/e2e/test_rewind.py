@@ -90,6 +90,11 @@ def working(*more: Reply, requests: int = 2, apart: int = 21_000) -> Story:
     return Story([*work, *more], then=FULL)
 
 
+def transcripts(environment: dict[str, str]) -> set[Path]:
+    """What the CLI has kept of sessions."""
+    return set(Path(environment["CLAUDE_CONFIG_DIR"], "projects").glob("*/*.jsonl"))
+
+
 def rewound(run: Run, number: int = 0) -> str:
     """Why a session's document was written by a fork."""
     generation = run.result.generations[number]
@@ -97,7 +102,9 @@ def rewound(run: Run, number: int = 0) -> str:
     return generation.why or ""
 
 
-async def test_forks_go_back_by_whole_requests_until_one_can_write(model: ScriptedModel, workspace: Path) -> None:
+async def test_forks_go_back_by_whole_requests_until_one_can_write(
+    model: ScriptedModel, workspace: Path, environment: dict[str, str]
+) -> None:
     two = (bash("sleep 0.2; echo slow") + bash("echo quick > quick.txt")).at(44_000)
     first = working(two, bash("echo late > late.txt").but(output=50_000).at(49_000), requests=6, apart=500)
     half = text(document(without="Next")).at(30_000)
@@ -123,7 +130,8 @@ async def test_forks_go_back_by_whole_requests_until_one_can_write(model: Script
         prefix = common_prefix_share(sessions.worked[before], fork)
         assert (prefix.tools, prefix.system, prefix.messages) == (True, True, prefix.total - 1)
 
-    # No fork is a session of the step, and what they cost is their session's.
+    # No fork is a session of the step, nor one that `claude --resume` offers; what they cost is their session's.
+    assert {path.stem for path in transcripts(environment)} == set(sessions.order)
     assert run.result.retired == (sessions.order[0],)
     assert [generation.session_id for generation in run.result.generations] == sessions.order
     assert run.result.attempts == 1
