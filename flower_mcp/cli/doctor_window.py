@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 from flower_mcp.cli.choosing import local_time
 from flower_mcp.cli.doctor_finding import Examined, Finding
 from flower_mcp.cli.words import Words
-from flower_mcp.core.errors import NothingThere
+from flower_mcp.core.errors import FlowerError, NothingThere
 from flower_mcp.core.policy import WindowSource
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.core.windows import DEAR, EARLIER, Learned, key
+from flower_mcp.workbench.files import read_whole
 from flower_mcp.workbench.learned import LearnedWindows
 from flower_mcp.workbench.windows import default_window, endpoint_of
+from flower_mcp.workbench.workbench import Workbench
 
 
 def window_check(examined: Examined) -> Iterator[Finding]:
@@ -28,7 +33,7 @@ def window_check(examined: Examined) -> Iterator[Finding]:
         policy = policy.with_window(learned.window if learned else default_window(named))
         source = words(f"source {WindowSource.LEARNED}")
         if learned is None:
-            source = words("ask cli", source=words(f"source {WindowSource.GUESSED}"))
+            source = _asked(examined, words("ask cli", source=words(f"source {WindowSource.GUESSED}")))
     line = words("hands off", at=used_text(policy.at)) if policy.enabled else words("no handoff")
     text = words("doctor window", window=window_text(policy.window), source=source, line=line)
     advice = policy.advice()
@@ -36,6 +41,20 @@ def window_check(examined: Examined) -> Iterator[Finding]:
     if policy.enabled and policy.at > DEAR:
         do.append(words("doctor earlier", at=EARLIER))
     yield Finding(text, do=tuple(do))
+
+
+def _asked(examined: Examined, source: str) -> str:
+    """That the CLI is asked, and what it said in the last run of the step; for which model, the books do not know."""
+    row: Any = None
+    with suppress(FlowerError, ValueError, RecursionError, AttributeError):
+        path = Workbench(examined.workspace).lives.path(examined.options.step)
+        row = json.loads(read_whole(path) or b"{}").get("row")
+    if not isinstance(row, dict) or row.get("window_source") != WindowSource.REPORTED:
+        return source
+    window = row.get("window")
+    if not isinstance(window, int):
+        return source
+    return examined.words("doctor reported", source=source, step=examined.options.step, window=window_text(window))
 
 
 def learned_check(examined: Examined) -> Iterator[Finding]:

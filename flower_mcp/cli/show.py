@@ -23,6 +23,7 @@ from flower_mcp.core.texts import context_text, used_text, window_text
 from flower_mcp.core.windows import DEAR, EARLIER
 
 LONGEST_TEXT = 1500  # characters of a model's text on a live terminal; all of it is in events.jsonl
+OTHER_WRITERS = {WrittenBy.REWOUND: "rewound", WrittenBy.BEFORE: "handed on"}  # not the session, yet not degraded
 SECTIONS = ("doing", "decided", "deadends", "next")  # as in the seed's sample: scene is pointers, read in the file
 
 
@@ -147,8 +148,8 @@ class Log:
         lines = [words(name, text=shorten(str(sections[name]))) for name in SECTIONS if sections.get(name)]
         if payload.get("degraded"):
             lines.append(words("degraded", why=shorten(str(payload.get("why") or ""))))
-        elif payload.get("written_by") == "rewound":
-            lines.append(words("rewound", why=shorten(str(payload.get("why") or ""))))
+        elif payload.get("written_by") in OTHER_WRITERS:
+            lines.append(words(OTHER_WRITERS[payload["written_by"]], why=shorten(str(payload.get("why") or ""))))
         path = payload.get("path")
         where = home_path(path) if path else words("in memory")
         return [*lines, words("written", path=where, cost=cost_text(words, payload.get("cost_usd")))]
@@ -218,7 +219,8 @@ def _asked(facts: Facts) -> str:
 def last_lines(words: Words, row: StepResult, end: End) -> list[str]:
     """The lines with which a run ends: its text, how it ended and why, its sessions, and what to know now."""
     text = [row.text] if row.text and row.text != end.said else []
-    figures = words("figures", sessions=len(row.generations), turns=row.num_turns, cost=cost_text(words, row.cost_usd))
+    sessions, turns = words.counted("session", len(row.generations)), words.counted("turn", row.num_turns)
+    figures = words("figures", sessions=sessions, turns=turns, cost=cost_text(words, row.cost_usd))
     state = str(row.state) if str(row.state) in ("done", "failed") else "stopped"
     lines = [*text, "", words(state, time=time_text(row.duration_s or 0), figures=figures)]
     if row.error:
@@ -240,28 +242,25 @@ def last_lines(words: Words, row: StepResult, end: End) -> list[str]:
 
 def _generation(words: Words, generation: Generation, estimated: bool) -> list[str]:
     """A session, and what is to be known of the document that it left."""
-    document = ""
-    if generation.frozen:
-        name = "its edited document" if generation.edited else "its document"
-        document = words(name, revision=generation.launched or generation.frozen)
     line = words(
         "generation",
         n=generation.n,
         context=context_text(generation.context, estimated),
         cost=cost_text(words, generation.cost_usd),
         id=generation.session_id,
-        document=document,
     )
     return [line, *_about_document(words, generation)]
 
 
 def _about_document(words: Words, generation: Generation) -> list[str]:
-    """What of it a person edited; and if it is degraded or rewound, why."""
+    """Which it is, what of it a person edited; and if it is degraded or rewound, why."""
     lines, why = [], shorten(generation.why or "")
-    if generation.frozen and generation.written_by is WrittenBy.REWOUND:
-        lines.append(words("its rewound document", why=why))
-    elif generation.frozen and generation.written_by is WrittenBy.CODE:
-        lines.append(words("its degraded document", why=why))
+    if generation.frozen:
+        name = "its edited document" if generation.edited else "its document"
+        lines.append(words(name, revision=generation.launched or generation.frozen))
+    how = {**OTHER_WRITERS, WrittenBy.CODE: "degraded"}.get(generation.written_by or WrittenBy.SESSION)
+    if generation.frozen and how:
+        lines.append(words(f"its {how} document", why=why))
     if generation.edited and generation.sections_edited:
         lines.append(words("its edited sections", sections=", ".join(generation.sections_edited)))
     return lines

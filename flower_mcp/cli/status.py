@@ -82,7 +82,11 @@ def step_lines(
         lines += _context_lines(words, live, width, ascii_only=ascii_only)
     if row.num_turns or row.cost_usd is not None:
         cost = cost_text(words, row.cost_usd)
-        lines.append(_labelled(words("status cost"), words("status figures", cost=cost, turns=row.num_turns)))
+        lines.append(
+            _labelled(
+                words("status cost"), words("status figures", cost=cost, turns=words.counted("turn", row.num_turns))
+            )
+        )
     lines.append(_labelled(words("status document"), _document(words, live)))
     if row.session_id:
         lines.append(_labelled(words("status session"), row.session_id))

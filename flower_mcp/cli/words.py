@@ -38,6 +38,10 @@ class Words:
         english, chinese = TEXTS[name]
         return (chinese if self.language is Language.CHINESE else english).format(**values)
 
+    def counted(self, name: str, count: int) -> str:
+        """So many of something that there is a text for: `words.counted("session", 1)` is "1 session"."""
+        return self(f"1 {name}") if count == 1 else self(f"{name}s", count=count)
+
 
 TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     # the first lines of a run
@@ -102,6 +106,10 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "written": ("<- handoff written to {path} · {cost} so far", "<- 交接写在 {path} · 到现在 {cost}"),
     "in memory": ("memory alone: there is no file", "内存里,没有文件"),
     "rewound": ("<- too full to write, so it wrote from earlier: {why}", "<- 上下文满了,退回之前写的交接({why})"),
+    "handed on": (
+        "<- it could do nothing, so it hands on what it was given: {why}",
+        "<- 没能开工,原样交给下一个({why})",
+    ),
     "degraded": ("<- degraded, the session could not write it: {why}", "<- 降级:交接没写成({why})"),
     "launched": (
         "<- a new session takes over, the context starts again from {context}",
@@ -159,6 +167,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "by session": ("session {n}", "会话 {n}"),
     "by rewound": ("session {n}, rewound", "会话 {n},退回后写的"),
+    "by predecessor": ("handed on by session {n}, which did nothing", "会话 {n} 没能开工,原样转交"),
     "by draft": ("session {n}, by tool", "会话 {n},用工具写的"),
     "by code": ("put together by code, after session {n}", "由程序拼成,在会话 {n} 之后"),
     "by a person": ("a person", "有人改"),
@@ -278,14 +287,18 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "done": ("done in {time}: {figures}", "做完了,用时 {time}:{figures}"),
     "failed": ("failed after {time}: {figures}", "失败,用时 {time}:{figures}"),
     "stopped": ("stopped after {time}: {figures}", "停下,用时 {time}:{figures}"),
-    "figures": ("{sessions} session(s), {turns} turns, {cost}", "{sessions} 个会话,{turns} 轮,{cost}"),
+    "figures": ("{sessions}, {turns}, {cost}", "{sessions},{turns},{cost}"),
+    "1 session": ("1 session", "1 个会话"),
+    "sessions": ("{count} sessions", "{count} 个会话"),
+    "1 turn": ("1 turn", "1 轮"),
+    "turns": ("{count} turns", "{count} 轮"),
     "why": ("  why       {why}", "  原因  {why}"),
     "generation": (
-        "  session {n}  context {context}, {cost}, {id}{document}",
-        "  会话 {n}  上下文 {context},{cost},{id}{document}",
+        "  session {n}  context {context}, {cost}, {id}",
+        "  会话 {n}  上下文 {context},{cost},{id}",
     ),
-    "its document": (", document {revision}", ",文档 {revision}"),
-    "its edited document": (", document {revision}, edited by a person", ",文档 {revision},有人改过"),
+    "its document": ("    document  {revision}", "    文档  {revision}"),
+    "its edited document": ("    document  {revision}, edited by a person", "    文档  {revision},有人改过"),
     "unknown cost": ("cost unknown", "费用未知"),
     "document": ("  document  {path}", "  文档  {path}"),
     "denied": ("  refused   {what}", "  被拒  {what}"),

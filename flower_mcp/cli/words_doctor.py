@@ -67,6 +67,10 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     # the window
     "doctor window": ("window {window} ({source}), {line}", "窗口 {window}({source}),{line}"),
+    "doctor reported": (
+        "{source}; in the last run of {step} it reported {window}",
+        "{source};{step} 上一次运行时它报告的是 {window}",
+    ),
     "doctor earlier": (
         "every request there is dear, and documents written that late have come out empty; for long tasks type: "
         "flower --at {at}",

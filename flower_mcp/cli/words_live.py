@@ -28,6 +28,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "waits held": ("held", "按住"),
     # the end
     "its rewound document": ("    rewound   {why}", "    退回  {why}"),
+    "its handed on document": ("    handed on {why}", "    转交  {why}"),
     "its degraded document": ("    degraded  {why}", "    降级  {why}"),
     "its edited sections": ("    edited    {sections}", "    改过  {sections}"),
     "say more": ("  more      {command}", "  再做  {command}"),

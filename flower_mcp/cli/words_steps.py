@@ -21,7 +21,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "status generation": ("session {n}", "会话 {n}"),
     "status context": ("context", "上下文"),
     "status cost": ("cost", "花费"),
-    "status figures": ("{cost}, {turns} turns", "{cost},{turns} 轮"),
+    "status figures": ("{cost}, {turns}", "{cost},{turns}"),
     "status document": ("document", "文档"),
     "status no document": ("none yet", "还没有"),
     "status complete": ("complete", "完整"),

@@ -44,6 +44,7 @@ class WrittenBy(StrEnum):
     REWOUND = "rewound"
     DRAFT = "draft"
     CODE = "code"
+    BEFORE = "predecessor"  # of a session that did nothing: the document that it was given, handed on
 
 
 def iso(seconds: float) -> str:
@@ -63,7 +64,8 @@ _OURS: Mapping[str, Any] = {"extra": "forbid"}  # pydantic's configuration, used
 class Generation:
     """One session of a step, and the document that it left.
 
-    `context` in tokens; `cost_usd` None when unknown; `frozen` and `launched` are revisions: of the document that this
+    `context` in tokens; `cost_usd` None when unknown; `num_turns` are requests of its work, those of its handoff turn
+    left out, as `--max-turns` counts; `frozen` and `launched` are revisions: of the document that this
     session left, as frozen, and as it was when the next session got it.
     """
 

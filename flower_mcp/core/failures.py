@@ -239,12 +239,12 @@ def _of_exit(outcome: Outcome) -> Failure:
     """The kind of an ended process."""
     said = f"{outcome.text}\n{outcome.stderr}".lower()
     known = next((kind for words, kind in _EXIT_WORDS if words in said), None)
-    if known is None and (is_overflow(outcome.text, outcome.stderr) or _died_without_words(outcome)):
+    if known is None and (is_overflow(outcome.text, outcome.stderr) or died_without_words(outcome)):
         return Failure.OVERFLOW
     return known or Failure.CLI_DIED
 
 
-def _died_without_words(outcome: Outcome) -> bool:
+def died_without_words(outcome: Outcome) -> bool:
     """Exit 1 and nothing said: at the end of the window that is how some builds of the CLI end on too long an input."""
     lines = f"{outcome.text}\n{outcome.stderr}".splitlines()
     spoke = any(line.strip() and not line.startswith(_NOTE) for line in lines)

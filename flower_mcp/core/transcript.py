@@ -6,14 +6,16 @@ Other people's format: whatever does not fit is passed over. The shapes were see
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from flower_mcp.core.estimate import REQUEST_FLOOR, Characters
-from flower_mcp.core.figures import Context
+from flower_mcp.core.figures import Context, Cost
 from flower_mcp.core.meter import Left, Usage
 
 SYNTHETIC = "<synthetic>"
+COST_STATE = "cost-state"
 
 _KEPT = frozenset({"user", "assistant", "attachment", "system", "queue-operation"})
 
@@ -48,6 +50,20 @@ def context_of(lines_from_the_end: Iterable[Mapping[str, Any]]) -> Context | Non
         context = Usage.read(message.get("usage")).context
         if context:
             return context
+    return None
+
+
+def saved_cost(lines_from_the_end: Iterable[Mapping[str, Any]], session_id: str) -> Cost | None:
+    """The total in USD that the CLI last kept of a session, at which a process that resumes it begins; None: none.
+
+    It keeps it at the end of a turn, and when it is ended in order (seen with 2.1.332).
+    """
+    for line in lines_from_the_end:
+        if line.get("type") != COST_STATE or line.get("sessionId") != session_id:
+            continue
+        total = line.get("totalCostUSD")
+        if isinstance(total, int | float) and not isinstance(total, bool) and 0 <= total < math.inf:
+            return Cost(float(total))
     return None
 
 

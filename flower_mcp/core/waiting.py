@@ -7,7 +7,7 @@ whatever is recorded of a revision, by a launch or by an interactive session, ke
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 ROOM = 10_000  # characters that a hook of Claude Code may add to a context; a longer text would not arrive whole
@@ -36,6 +36,11 @@ def waits(lying: Lying) -> bool:
     """Whether the document waits: no session has gone on from it, and nobody works on its step."""
     is_used = lying.revision == lying.taken or lying.revision in lying.launched
     return bool(lying.revision) and not lying.is_held and not is_used
+
+
+def is_taken_elsewhere(revision: str, taken: str, launched: Collection[str]) -> bool:
+    """Whether a session that no supervisor started was given this very document: whatever it did, no document has."""
+    return bool(revision) and revision == taken and revision not in launched
 
 
 @dataclass(frozen=True, slots=True)

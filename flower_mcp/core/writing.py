@@ -15,6 +15,7 @@ from flower_mcp.core.decide import Ending
 from flower_mcp.core.handoff import FIELDS, Handoff
 
 ASKS = 2  # the first ask and one more that names what is missing
+HANDED_ON = "the document that it was given is handed on"
 SHARES = (1, 2, 4)  # a fork goes back by one request, then to a half of those that are left, then to a quarter
 
 
@@ -110,3 +111,14 @@ def unrewound(draft: Handoff | None, partial: Handoff, why: str) -> WritingVerdi
     if draft is not None and draft.complete():
         return WritingVerdict(Ending.WRITTEN, draft, WrittenBy.DRAFT, why)
     return WritingVerdict(Ending.UNWRITTEN, partial, WrittenBy.CODE, why, partial.missing())
+
+
+def handed_on(given: Handoff | None, why: str, *, did_nothing: bool) -> WritingVerdict | None:
+    """What stands for the document of a session that could not write one; None: code assembles it.
+
+    A session that did nothing since it was `given` a document knows nothing that is not in it, so that very document
+    goes to its successor. One that code assembled would say less.
+    """
+    if given is None or not did_nothing:
+        return None
+    return WritingVerdict(Ending.WRITTEN, given, WrittenBy.BEFORE, f"{why}; it had done nothing: {HANDED_ON}")

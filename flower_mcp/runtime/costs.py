@@ -1,7 +1,8 @@
 """What sessions cost, from totals that can start again.
 
 The CLI reports a session's total so far, over resumes too; but a session whose process was killed begins again at
-what was saved, or at nothing. So a total that falls is added to what was known. USD; None means unknown, not 0.
+what was saved, or at nothing. So the growth is measured from what the CLI has saved, and a total that falls all the
+same is added to what was known. USD; None means unknown, not 0.
 What can hurt: an endpoint whose prices nobody knows costs 0 by every report, so that a budget never ends anything.
 """
 
@@ -26,6 +27,10 @@ class Costs:
         """A session that an earlier run has paid for in part: once for each such run, before anything is reported."""
         if session_id not in self._known:
             self._last[session_id] = self._last.get(session_id, 0.0) + before
+
+    def saved(self, session_id: str, total: Cost) -> None:
+        """The total at which the CLI reopens a session. The books may have more: a fork's cost, a lost total."""
+        self._last[session_id] = min(self._last.get(session_id, 0.0), total)
 
     def fork(self, session_id: str, origin: str) -> None:
         """A fork of a session: its totals go on from that one's, and what it costs is that one's cost."""

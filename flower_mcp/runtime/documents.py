@@ -65,9 +65,21 @@ def draft_left(run: StepRun) -> Draft | None:
         return None
 
 
-def freeze_text(run: StepRun, handoff: Handoff) -> Text:
-    """Write the document to its place; in memory where there is no workbench, or as long as the disk refuses."""
-    markdown = mask(replace(handoff, step=run.step).to_markdown().replace("\0", "")).text
+def text_given(run: StepRun) -> Text | None:
+    """The document that the living session was given, as it is now; None when it began with the task."""
+    document = current_text(run)
+    if document is not None or not run.handing.text:
+        return document
+    return Text(run.handing.text, run.handing.revision, Handoff.from_markdown(run.handing.text, run.step))
+
+
+def freeze_text(run: StepRun, handoff: Handoff, given: str = "") -> Text:
+    """Write the document to its place; in memory where there is no workbench, or as long as the disk refuses.
+
+    `given`: the text of a document that is handed on. A person may have typed in it, so it is written as it is.
+    """
+    rendered = "" if given else mask(replace(handoff, step=run.step).to_markdown()).text
+    markdown = (given or rendered).replace("\0", "")
     data = markdown.encode("utf-8", "replace")  # what is written, whatever an editor makes of the file at once
     text = data.decode("utf-8")
     content = Text(text, revision(data), Handoff.from_markdown(text, run.step), data=data)

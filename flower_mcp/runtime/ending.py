@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
@@ -39,9 +40,12 @@ def _floor_sentence(run: StepRun) -> str:
     """A session that was over the line with its first message."""
     meter = run.session.reader.meter if run.session else None
     if run.barren_sessions > 1 or meter is None or meter.messages == 0:
+        shorter = (
+            f"shorten the document (flower edit {shlex.quote(run.step)})" if run.handing.text else "give a smaller task"
+        )
         return (
-            f"Two fresh sessions in a row were too full for their first request ({run.handing.why}). "
-            "A handoff cannot help: give a smaller task or a model with a larger window."
+            f"Two sessions in a row were too full for their first request in this run ({run.handing.why}). "
+            f"A handoff cannot help: {shorter}, or a model with a larger window."
         )
     floor = context_text(meter.floor or meter.context, meter.is_estimated)
     return (

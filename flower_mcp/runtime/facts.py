@@ -35,6 +35,17 @@ async def happened_in(run: StepRun, session_id: str | None) -> Happened:
         return Happened()
 
 
+async def did_nothing(run: StepRun) -> bool:
+    """Whether the living session's transcript is there and tells of no work at all."""
+    path = transcript_of(run, run.record.row.session_id or "")
+    if path is None:
+        return False
+    try:
+        return not await anyio.to_thread.run_sync(lambda: happened(lines(path)))
+    except OSError:
+        return False
+
+
 async def with_facts(run: StepRun, prompt: str) -> str:
     """A prompt that asks for the handoff, with what the supervisor knows and writers leave out, if anything.
 

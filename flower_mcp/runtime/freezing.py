@@ -13,14 +13,17 @@ import anyio
 
 from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.editing import EditMode, edit_section
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.facts import added
 from flower_mcp.core.handoff import FIELDS, Handoff, degraded
+from flower_mcp.core.masking import mask
 from flower_mcp.core.runaway import are_thin
 from flower_mcp.core.texts import used_text, window_text
-from flower_mcp.runtime.documents import Text, freeze_text, state_of
-from flower_mcp.runtime.facts import known
+from flower_mcp.core.writing import handed_on
+from flower_mcp.runtime.documents import Text, freeze_text, state_of, text_given
+from flower_mcp.runtime.facts import did_nothing, known
 from flower_mcp.runtime.keeping import running
 from flower_mcp.runtime.metering import SEED_SENTENCE, thin_sentence, worked
 from flower_mcp.runtime.overflowing import end_fork
@@ -44,6 +47,10 @@ async def degrade(run: StepRun) -> MoveEnd:
     why = (verdict.why if verdict else None) or run.handing.why or "the session could not write"
     if run.session is not None:
         run.handing.stop(run.session.reader.tasks.values())
+    given = text_given(run)
+    passed = handed_on(given.handoff if given else None, why, did_nothing=given is not None and await did_nothing(run))
+    if passed is not None and given is not None:
+        return await _freeze(run, given.handoff, WrittenBy.BEFORE, passed.why, given.text)
     left = verdict.handoff if verdict and verdict.handoff else run.handing.partial
     assembled = added(degraded(run.step, run.words, why=why), await known(run))
     return await _freeze(run, _completed_by(assembled, left), WrittenBy.CODE, why)
@@ -55,16 +62,19 @@ def _completed_by(assembled: Handoff, partial: Handoff) -> Handoff:
     return replace(added(written, partial), extra=partial.extra)
 
 
-async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: str | None) -> MoveEnd:
+async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: str | None, given: str = "") -> MoveEnd:
     lines = [
+        *([f"- a session that took this document over could not begin: {mask(why or '').text}"] if given else ()),
         *(run.handing.rewinding.ran if run.handing.rewinding else ()),
         *await git_lines(run.setting.workspace),
         *stopped_lines(run.handing.stopped),
         *running_lines(await anyio.to_thread.run_sync(running, run.run_id)),
     ]
+    if given:  # not a rendering of it: what a person wrote between two sections is in its own text alone
+        given = edit_section(given, "scene", add_to_scene("", lines), EditMode.APPEND)
     handoff = replace(handoff, step=run.step, scene=add_to_scene(handoff.scene, lines))
     run.late.notice()
-    document = freeze_text(run, handoff)
+    document = freeze_text(run, handoff, given)
     run.late.frozen(document)
     _keep(run, document, written_by, why)
     run.handoffs += 1

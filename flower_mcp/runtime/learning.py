@@ -17,7 +17,7 @@ import anyio
 from flower_mcp.core.books import iso
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind, Phase
-from flower_mcp.core.failures import Outcome
+from flower_mcp.core.failures import Outcome, died_without_words
 from flower_mcp.core.overflow import stated_limit
 from flower_mcp.core.policy import WindowSource
 from flower_mcp.core.texts import used_text, window_text
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from flower_mcp.runtime.session import Session
     from flower_mcp.runtime.step import StepRun
 
+UNSAID = "the CLI ended without a word, near its window; this counts for this run alone"
 LAG = 0.3  # seconds that the transcript may need for the API's words (seen: 0.07)
 LOOK = 0.02  # seconds between two looks at it
 IN_A_ROW = 2  # degraded documents, then an earlier line is advised
@@ -86,15 +87,23 @@ class Windows:
         self._choose()
 
     async def learn_from(self, outcome: Outcome) -> None:
-        """Learn from a turn that ended in an overflow; the next generation uses it. Anything else teaches nothing."""
+        """Learn from a turn that ended in an overflow; the next generation uses it. Anything else teaches nothing.
+
+        An overflow that was only guessed is kept for the run alone: handoffs come before it, so nothing disproves it.
+        """
         session = self._run.session
         if session is None or not teaches(outcome):
             return
-        said = await self._said(session, outcome)
+        is_guess = died_without_words(outcome)
+        said = UNSAID if is_guess else await self._said(session, outcome)
         window = lesson(self._refusal(said, session))
-        if window is None:
+        if window is None or (is_guess and self._run.source is WindowSource.SET):
             return
-        self._keep(Learned(window, iso(time.time()), _from(said, window)))
+        learned = Learned(window, iso(time.time()), _from(said, window))
+        if is_guess:
+            self._learned = learned
+        else:
+            self._keep(learned)
         if self._run.source is WindowSource.SET:
             self._say_set(window)
             return

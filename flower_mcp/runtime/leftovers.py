@@ -1,4 +1,5 @@
-"""What a run left that was killed together with its keepers: processes that nobody watches, and private files.
+"""What a run left that was killed together with its keepers: processes that nobody watches, private files, half-written
+ones.
 
 Looked for when a step starts. It must not touch what belongs to a run that lives, here or on another machine that
 shares the run folder: a keeper's folder goes when neither its supervisor nor any process of its session is there. What
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +21,8 @@ from flower_mcp.core.events import Kind
 from flower_mcp.runtime import keeper
 from flower_mcp.runtime.keeping import end_marked
 from flower_mcp.runtime.starting import keeper_folders
+from flower_mcp.workbench.sweeping import sweep
+from flower_mcp.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
     from flower_mcp.runtime.step import StepRun
@@ -38,6 +42,15 @@ async def clear_leftovers(run: StepRun) -> None:
             run.record.event(Kind.SESSION, f"ended what the run before had left running: {names}", phase="cleared")
     for folder in keeper_folders(run):
         await anyio.to_thread.run_sync(clear_folders, folder)
+    await anyio.to_thread.run_sync(_sweep, run.setting.workbench, run.setting.run_dir)
+
+
+def _sweep(workbench: Workbench | None, run_dir: Path) -> None:
+    """Remove the temporary files of killed writers. The run folder may hold what is not ours, so not below it."""
+    now = time.time()
+    sweep(run_dir, now=now, below=False)
+    if workbench is not None:
+        sweep(workbench.folder, now=now)
 
 
 def clear_folders(folder: Path) -> tuple[Path, ...]:

@@ -7,17 +7,21 @@ the books. Whatever does not fit stops nobody: the newest document is next best,
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flower_mcp.core.books import State
+from flower_mcp.core.books import Generation, State, iso
 from flower_mcp.core.decide import Ending, Guard
+from flower_mcp.core.errors import FlowerError
 from flower_mcp.runtime.costs import unknown_before
 from flower_mcp.runtime.documents import current_text, put_away
 from flower_mcp.runtime.lost import GONE, has_worked, without_transcript
 from flower_mcp.runtime.person import begin_words, known_words
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.runtime.taking import say_taken
 from flower_mcp.workbench.tasks import By
 from flower_mcp.workbench.transcripts import find
 
@@ -42,8 +46,28 @@ async def look(run: StepRun) -> MoveEnd:
     _count_before(run)
     ending = _left_behind(run)
     run.record.change(resumed=ending is not Ending.NEW_TASK)
-    _take_words(run, ending)
+    if run.setting.fresh:
+        _begin_afresh(run)
+    else:
+        _take_words(run, ending)
+    run.hearing.look()
+    if ending is Ending.WAITING_DOCUMENT:
+        say_taken(run)
     return ending, Guard.ANY
+
+
+def _begin_afresh(run: StepRun) -> None:
+    """Take the new task in, and put away what was there.
+
+    The first session's id is written down in between. So whoever is killed here has either not begun, or the next run
+    begins with the new task: it finds an id that was never born.
+    """
+    run.words = known_words(run) or ""
+    run.hearing.put_away()
+    begin_words(run, run.setting.prompt)
+    run.next_id = str(uuid.uuid4())
+    run.record.begin_generation(1, run.next_id)
+    put_away(run)
 
 
 def _left_behind(run: StepRun) -> Ending:
@@ -68,11 +92,25 @@ def _left_behind(run: StepRun) -> Ending:
         return without_transcript(run, last, why)
     if last is not None and not refused:
         run.next_id = last.session_id
+        if _was_to_be_put_away(run, last):
+            put_away(run)
+            return Ending.NEW_TASK
     elif session_id is not None and not refused:
         best = "the document" if current_text(run) is not None else "the task"
         run.record.say(f"the session {session_id} cannot be resumed: {GONE}; it starts from {best}")
     has_document = current_text(run) is not None  # what is not known here was put away by now
     return Ending.WAITING_DOCUMENT if has_document else Ending.NEW_TASK
+
+
+def _was_to_be_put_away(run: StepRun, first: Generation) -> bool:
+    """Whether the document is older than a run that began with a task, and was killed before its first session."""
+    before, workbench = run.setting.before, run.setting.workbench
+    if first.n != 1 or before is None or before.row.resumed or workbench is None:
+        return False
+    with suppress(OSError, FlowerError):  # one that cannot be read is said where it would be used
+        document = workbench.read(run.step)
+        return document is not None and iso(document.written_at) < (before.row.started_at or "")
+    return False
 
 
 def _of_lineage(run: StepRun) -> str | None:
@@ -90,18 +128,13 @@ def _take_words(run: StepRun, ending: Ending) -> None:
     """Keep what the person said, word for word, and know all of it."""
     words = run.setting.prompt
     run.words = known_words(run) or ""
-    if run.setting.fresh:
-        run.hearing.put_away()
-        put_away(run)
-        run.words = ""
     if run.words:
         run.hearing.look()  # what a killed run left in the inbox was said before
-    if not run.words and (run.setting.fresh or ending is Ending.NEW_TASK):
+    if not run.words and ending is Ending.NEW_TASK:
         if words:
             begin_words(run, words)
     elif words and not (_never_ended(run) and _are_the_last(words, run.words)):
         run.hearing.add(words, By.FLOWER)
-    run.hearing.look()
 
 
 def _never_ended(run: StepRun) -> bool:

@@ -74,7 +74,7 @@ def firm_settings(environment: Mapping[str, str], environ: Mapping[str, str]) ->
 class Opening:
     """How a session's process is started: a new id, an old one resumed, or a fork of another at a line of its history.
 
-    `at` is the uuid of the last line that a fork of `fork_of` keeps.
+    `at` is the uuid of the last line that a fork of `fork_of` keeps. A fork leaves no transcript.
     """
 
     session_id: str
@@ -88,7 +88,7 @@ class Opening:
         """What the SDK is told about whose session it is."""
         if self.fork_of:
             fork = {"resume": self.fork_of, "fork_session": True, "resume_session_at": self.at}
-            return {**fork, "session_id": self.session_id}
+            return {**fork, "session_id": self.session_id, "extra_args": {"no-session-persistence": None}}
         return {"resume": self.session_id} if self.resume else {"session_id": self.session_id}
 
 

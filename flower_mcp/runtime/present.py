@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flower_mcp.core.books import LiveStep
 from flower_mcp.core.masking import mask
+from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.permissions import brief
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 class Present:
     """A step as it is now.
 
-    `calls`: the tools that the main thread waits for, the oldest first, as events tell them. `turns`: of this run, with
-    those of the prompt that is being answered. `is_paid`: whether the books have the cost of all that was done; the CLI
-    tells it with a prompt's result alone.
+    `calls`: the tools that the main thread waits for, the oldest first, as events tell them. `turns`: of this run's
+    work, with those of the prompt that is being answered. `is_paid`: whether the books have the cost of all that was
+    done; the CLI tells it with a prompt's result alone.
     """
 
     live: LiveStep
@@ -39,4 +40,5 @@ def present_of(run: StepRun) -> Present:
         return Present(live, turns=live.row.num_turns)
     reader = session.reader
     calls = tuple(mask(f"{used.tool}: {brief(used.input)}").text for used in reader.calls.values())
-    return Present(live, calls, live.row.num_turns + reader.turn_messages, is_paid=not reader.turn_messages)
+    turns = live.row.num_turns + (reader.turn_messages if session.gate.mode is Mode.WORK else 0)
+    return Present(live, calls, turns, is_paid=not reader.turn_messages)

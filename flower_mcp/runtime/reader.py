@@ -262,7 +262,6 @@ class Reader:
             ours=message.origin is None,
             text="" if failed else (message.result or ""),
             cost_usd=None if message.total_cost_usd is None else Cost(message.total_cost_usd),
-            num_turns=message.num_turns,
             messages=messages,
         )
 

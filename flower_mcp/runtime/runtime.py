@@ -318,7 +318,8 @@ def _holder(live: LiveStep | None) -> str:
     """Who runs a step, as far as its live state tells."""
     if live is None or live.supervisor is None:
         return "another process"
-    return f"pid {live.supervisor.pid} on {live.supervisor.host}, since {live.supervisor.since}"
+    since = live.supervisor.since[:19].replace("T", " ")  # seconds are enough for people
+    return f"pid {live.supervisor.pid} on {live.supervisor.host}, since {since} UTC"
 
 
 def _lacking(before: LiveStep | None, rows: tuple[Mapping[str, Any], ...]) -> StepResult | None:

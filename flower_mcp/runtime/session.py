@@ -78,6 +78,7 @@ class Session:
         self._send = send
         self._watchdog = watchdog
         self._given_up: Outcome | None = None
+        self._was_there = False  # it has been connected once
         self._connecting = anyio.CancelScope()
         self._closing = anyio.Event()
         self.closed = anyio.Event()
@@ -162,7 +163,8 @@ class Session:
         elif over:
             self.keeper.over()
         self._closing.set()
-        if not self.alive:
+        if not self._was_there:  # else it may be writing its last lines
+            self.keeper.end_now()
             self._connecting.cancel()
 
     async def _connect(self) -> Outcome | None:
@@ -184,7 +186,7 @@ class Session:
         except Exception as error:  # noqa: BLE001  # the SDK raises bare Exception when a control call fails
             return self._exit(None, str(error))
         self.account = dict(info.get("account") or {})
-        self.alive = True
+        self.alive = self._was_there = True
         return None
 
     async def _watch(self) -> None:

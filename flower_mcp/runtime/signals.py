@@ -47,7 +47,6 @@ class TurnEnded:
     ours: bool = True
     text: str = ""
     cost_usd: Cost | None = None
-    num_turns: int = 0
     messages: int = 0  # of the main thread
 
 

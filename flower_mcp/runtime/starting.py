@@ -20,7 +20,7 @@ from flower_mcp.core.errors import FilesError
 from flower_mcp.core.failures import Outcome
 from flower_mcp.core.meter import Left, Meter
 from flower_mcp.core.policy import RetryPolicy
-from flower_mcp.core.transcript import left_in
+from flower_mcp.core.transcript import COST_STATE, left_in, saved_cost
 from flower_mcp.runtime.gate import Gate
 from flower_mcp.runtime.keeping import Keeper, bundled_cli, prepare
 from flower_mcp.runtime.options import Opening, firm_settings, options_for, session_environment
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 def build(run: StepRun, opening: Opening) -> Session:
     """Put a session together; nothing runs yet. Raises OSError or FilesError when the keeper's files find no place."""
     reader = Reader(Meter.resumed(left_of(run, opening)))
+    _take_saved_cost(run, opening)
     gate = Gate(reader, run.why_break, run.draft_is_complete, run.tell)
     environment = session_environment(run.spec, run.policy, run=run.run_id, environ=run.setting.environ)
     spec, workspace = run.spec, run.setting.workspace
@@ -95,6 +96,16 @@ def left_of(run: StepRun, opening: Opening) -> Left | None:
 
     path = transcript_of(run, opening.session_id) if opening.resume else None
     return None if path is None else left_in(lambda: lines_backwards(path))
+
+
+def _take_saved_cost(run: StepRun, opening: Opening) -> None:
+    """Let a resumed session's cost go on from the total at which the CLI itself goes on."""
+    from flower_mcp.runtime.look import transcript_of
+
+    path = transcript_of(run, opening.session_id) if opening.resume else None
+    saved = None if path is None else saved_cost(lines_backwards(path, having=COST_STATE), opening.session_id)
+    if saved is not None:
+        run.costs.saved(opening.session_id, saved)
 
 
 class Spare:

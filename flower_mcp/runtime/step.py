@@ -248,8 +248,8 @@ class StepRun:
         if what == "stop":
             self.stop_asked = True
             self.stop_by = min(self.stop_by, anyio.current_time() + STOP_GRACE)
-            if self.session is not None and not self.session.alive:
-                self.session.close()  # nothing runs in it yet, and a CLI that hangs would have to be waited for
+            for session in [each for each in self._sessions if not each.alive]:
+                session.close()  # nothing runs in it yet, and a CLI that hangs would have to be waited for
         elif what == "handoff":
             self.handoff_asked = True
         elif what == "launch":
@@ -298,9 +298,9 @@ class StepRun:
         spare, self.spare = self.spare, None
         if spare is not None and spare.opening.session_id == opening.session_id:
             ready = await spare.ready()
-            if ready is not None:
+            if ready is not None or self.stop_asked:
                 self.session = ready
-                return None
+                return None if ready else Outcome(is_error=True, exited=True, text="stopped before it was there")
         elif spare is not None:
             spare.session.close()
         return await self.start(opening)

@@ -75,6 +75,7 @@ async def work(run: StepRun) -> MoveEnd:
             if ended is not None and signal.outcome.silent:
                 return _completed(run, ended)  # it had ended its turn, and never said that it is idle
             lose_cost(run)
+            await run.windows.learn_from(signal.outcome)
             return (Ending.STOP, Guard.ANY) if run.stop_asked else run_failed(run, signal.outcome)
         await take(run, signal)
 
@@ -218,7 +219,8 @@ def account(run: StepRun, signal: TurnEnded) -> None:
         return
     meter, budget = session.reader.meter, run.spec.max_budget_usd
     run.costs.report(session.id, signal.cost_usd)
-    run.record.paid(signal.num_turns, run.costs.of(session.id), run.costs.total)
+    turns = signal.messages if session.gate.mode is Mode.WORK else 0  # the handoff turn is exempt, in later runs too
+    run.record.paid(turns, run.costs.of(session.id), run.costs.total)
     if run.handing.rewinding is None:  # a fork has less
         run.record.measured(meter.context, estimated=meter.is_estimated)
     if budget is not None and session.reader.good and not run.costs.of(session.id):
@@ -259,14 +261,14 @@ async def drain(run: StepRun) -> MoveEnd:
     run.handoff_asked = False  # asked for again, it cuts the waiting short
     if agents := session.reader.agents():
         names = ", ".join(task.description for task in agents)
-        run.record.event(Kind.DRAIN, f"waiting for {len(agents)} agent(s): {names}", agents=len(agents))
+        run.record.event(Kind.DRAIN, f"waiting for {_agents(len(agents))}: {names}", agents=len(agents))
     end = await _until_idle(run, run.policy.drain_timeout)
     if end is None and session.reader.agents():
         left = session.reader.agents()
         run.handing.stop(left)
         for task in left if session.alive else ():
             await session.stop_task(task.task_id)
-        run.record.event(Kind.DRAIN, f"stopped {len(left)} agent(s) that had not ended", stopped=len(left))
+        run.record.event(Kind.DRAIN, f"stopped {_agents(len(left))} that had not ended", stopped=len(left))
         run.handoff_asked = False
         end = await _until_idle(run, SETTLE) if session.alive else None
     run.handing.stop(session.reader.shells())
@@ -275,6 +277,10 @@ async def drain(run: StepRun) -> MoveEnd:
     if end is None:
         start_ahead(run)
     return end or (Ending.DRAINED, Guard.ANY)
+
+
+def _agents(count: int) -> str:
+    return f"{count} agent{'s' * (count != 1)}"
 
 
 async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:
@@ -288,6 +294,7 @@ async def _until_idle(run: StepRun, limit: float) -> MoveEnd | None:
             if isinstance(signal, TurnEnded):
                 account(run, signal)
             elif isinstance(signal, Gone) and RULES[failure_of(signal.outcome)].action is Action.HAND_OFF:
+                await run.windows.learn_from(signal.outcome)
                 overflowed(run, signal.outcome)
                 return Ending.OVERFLOW, Guard.ANY
             elif isinstance(signal, Gone):

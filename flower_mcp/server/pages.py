@@ -99,6 +99,8 @@ def _author(generation: Generation) -> str:
     whose = f"generation {generation.n} (session {generation.session_id})"
     if generation.written_by is WrittenBy.CODE:
         return f"put together by a program for {whose}"
+    if generation.written_by is WrittenBy.BEFORE:
+        return f"handed on by {whose}, which could do nothing, as it was given it"
     if generation.written_by is WrittenBy.REWOUND:
         return f"the account of {whose}, written by a fork of that session"
     return f"the account of {whose}"

@@ -7,6 +7,7 @@ error in a prompt a client sees only what MCPError carries.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Annotated, Any
 
 import anyio.to_thread
@@ -72,6 +73,8 @@ class Prompts:
                 next="Read it with read_handoff; to go on from it all the same, type: flower trust",
             )
         task = self._service.workbench.words(name)
+        with suppress(FlowerError):  # given twice is better than not given
+            self._service.workbench.taken.mark(name, document.revision)
         text = document.text.replace("\0", "")
         return document.handoff.prompt_block(text, path=str(document.path), task=task)
 

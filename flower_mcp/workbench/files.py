@@ -2,7 +2,7 @@
 
 Paths and bytes only; it must not know what a document is. Files are 0600 and folders 0700 whatever the umask. What can
 hurt: the last part of a path that is a link is never followed; a temporary file of a killed writer stays behind, with a
-random name, and is in nobody's way. Every OSError comes out as a FilesError that names the file.
+random name, until `sweeping.py` finds it. Every OSError comes out as a FilesError that names the file.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def _temporary(path: Path, data: bytes, *, durable: bool) -> Path:
-    """A file `.name.<random>.tmp` beside `path` with the data."""
+    """A file `.name.<random>.tmp` beside `path` with the data. `sweeping.py` knows such names, too."""
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o600)
     try:

@@ -83,13 +83,15 @@ def lines(path: Path, *, most: int = _MOST) -> Iterator[dict[str, Any]]:
                 yield value
 
 
-def lines_backwards(path: Path) -> Iterator[dict[str, Any]]:
+def lines_backwards(path: Path, *, having: str = "") -> Iterator[dict[str, Any]]:
     """The objects in a JSONL file, last line first. Torn lines, garbage and what is no object are passed over.
 
     Reads as far as it is asked to, as the file was when it was opened. No file, or one that cannot be opened: nothing.
+    `having`: only lines that hold these characters, which makes a long look back some ten times faster.
     """
+    mark = having.encode()
     for line in _raw_lines_backwards(path):
-        value = _object(line)
+        value = _object(line) if mark in line else None
         if value is not None:
             yield value
 

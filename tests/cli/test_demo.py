@@ -29,7 +29,7 @@ def test_the_demo_tells_its_story_and_removes_its_folder(
     first = done.out.splitlines()[0]
     assert "scripted" in first
     assert "Everything else is real" in first
-    assert "3 session(s)" in done.out
+    assert "3 sessions" in done.out
     assert "<- edited by a person: next" in done.out.split("a scripted person adds a line under Next")[1]
     assert "A person edited the document while it waited" in done.out
     assert done.out.count("edited by a person") == 2  # when it was saved, and at the end: nobody edits the second one

@@ -22,15 +22,18 @@ from flower_mcp.cli.doctor_clients import clients_check
 from flower_mcp.cli.doctor_finding import Check, Examined, Finding
 from flower_mcp.cli.doctor_folder import locks_check, probe_place, watcher_check
 from flower_mcp.cli.doctor_server import tools_of
+from flower_mcp.cli.doctor_window import window_check
 from flower_mcp.cli.doctor_workbench import workbench_check
 from flower_mcp.cli.options import RunOptions
 from flower_mcp.cli.words import Words
+from flower_mcp.core.books import LiveStep, State, StepResult
 from flower_mcp.core.errors import FilesError
 from flower_mcp.core.handoff import Handoff
 from flower_mcp.workbench.locks import RunLock
 from flower_mcp.workbench.workbench import Workbench
 
 WHOLE = Handoff("work", doing="a", next="b")
+UNTOLD = "(guessed from the name; the CLI is asked at connect)"
 
 
 @pytest.fixture
@@ -326,3 +329,30 @@ def test_a_check_that_raises_or_hangs_is_a_finding_beside_the_others(workspace: 
     assert texts[0].startswith("ok first")
     assert texts[1] == "! No. -> Do this."
     assert "! three: no answer within 0.2 seconds, given up" in texts[2]
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        (b"", UNTOLD),
+        (b"[broken", UNTOLD),
+        (b"[1]", UNTOLD),
+        (StepResult("r", "work", window=500_000, window_source="set"), UNTOLD),
+        (
+            StepResult("r", "work", window=500_000, window_source="reported"),
+            "(guessed from the name; the CLI is asked at connect; in the last run of work it reported 500K)",
+        ),
+    ],
+    ids=["no run", "broken", "no state", "another source", "reported"],
+)  # fmt: skip
+def test_the_window_that_the_cli_reported_last_is_shown_beside_the_guess(
+    workspace: Path, last: bytes | StepResult, words: str
+) -> None:
+    bench = Workbench(workspace)
+    row = last if isinstance(last, StepResult) else StepResult("r", "work")
+    bench.lives.write(LiveStep("work", State.DONE, row))
+    if isinstance(last, bytes):
+        bench.lives.path("work").write_bytes(last)
+    before = bench.lives.path("work").read_bytes()
+    assert words in told(window_check(examined(workspace)))
+    assert bench.lives.path("work").read_bytes() == before

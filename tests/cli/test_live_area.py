@@ -59,7 +59,7 @@ MOMENTS = {
     "answering": Moment(present(is_paid=False, about=True), elapsed=72),
     "starting": Moment(present(State.LAUNCHING, cost=None), elapsed=1, in_state=1),
     "writing": Moment(present(State.WRITING, context=152_000), elapsed=72, in_state=14),
-    "draining": Moment(present(State.DRAINING), elapsed=72, in_state=70, told="waiting for 2 agent(s): tests, docs"),
+    "draining": Moment(present(State.DRAINING), elapsed=72, in_state=70, told="waiting for 2 agents: tests, docs"),
     "waiting": Moment(
         present(State.WAITING),
         elapsed=72,
@@ -91,7 +91,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("answering", "work  session 2  working", ["the model answers"]),
         ("starting", "work  session 2  launching", ["a session starts"]),
         ("writing", "work  session 2  writing handoff 14s", ["the model answers"]),
-        ("draining", "work  session 2  draining 1m 10s", ["waiting for 2 agent(s): tests, docs"]),
+        ("draining", "work  session 2  draining 1m 10s", ["waiting for 2 agents: tests, docs"]),
         ("waiting", "work  session 2  waiting", ["until 22:14:20, 48s left  rate: trying again in 60 s"]),
         ("editing", "work  session 2  edit window", [PATH, "4 s  h holds, e edits, Enter launches, q stops"]),
         ("held", "work  session 2  held", [PATH, "held  to go on: flower release -w /a"]),

@@ -57,7 +57,7 @@ def test_a_whole_run_is_told_on_stdout_and_without_a_terminal_nothing_is_read(
     assert re.search(r"^<- handoff written to .*交接-work\.md · \$\d+\.\d+ so far$", done.out, re.MULTILINE)
     assert "<- a new session takes over, the context starts again from 155.0K" in lines
     assert done.out.count("All done.") == 1
-    assert re.search(r"^done in \d+s: 2 session\(s\), \d+ turns, \$", done.out, re.MULTILINE)
+    assert re.search(r"^done in \d+s: 2 sessions, \d+ turns, \$", done.out, re.MULTILINE)
     assert f"  document  {document}" in lines
     assert lines[-2:] == [f"  books     {workspace / 'runs' / 'manifest.json'}", "  more      flower TASK"]
     assert document.exists()

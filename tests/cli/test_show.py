@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +85,18 @@ def test_the_lines_of_a_handoff_in_the_seeds_chinese() -> None:
     assert lines[-1] == "<- 新会话接手,上下文从 152.0K 重新开始"
 
 
-def test_a_rewound_document_says_so_and_from_how_far_back() -> None:
+@pytest.mark.parametrize(
+    ("written_by", "said"),
+    [
+        ("rewound", "<- too full to write, so it wrote from earlier: "),
+        ("predecessor", "<- it could do nothing, so it hands on what it was given: "),
+    ],
+)
+def test_a_document_that_is_not_its_sessions_own_says_so_and_why(written_by: str, said: str) -> None:
     why = "Prompt is too long; rewound by 1 request"
-    done = {"phase": "done", "context": 1, "degraded": False, "written_by": "rewound", "why": why, "sections": {}}
+    done = {"phase": "done", "context": 1, "degraded": False, "written_by": written_by, "why": why, "sections": {}}
     log, _ = begun()
-    assert log.lines(Event("handoff", "", done), 1)[0] == f"<- too full to write, so it wrote from earlier: {why}"
+    assert log.lines(Event("handoff", "", done), 1)[0] == f"{said}{why}"
 
 
 def test_a_degraded_document_says_so_and_an_unknown_cost_too() -> None:
@@ -294,8 +302,9 @@ def test_a_run_ends_with_what_it_did() -> None:
     assert last_lines(ENGLISH, ROW, end) == [
         "All done.",
         "",
-        "done in 1h 2m 5s: 2 session(s), 34 turns, $0.42",
-        "  session 1  context 152.0K, $0.30, s1, document bbb, edited by a person",
+        "done in 1h 2m 5s: 2 sessions, 34 turns, $0.42",
+        "  session 1  context 152.0K, $0.30, s1",
+        "    document  bbb, edited by a person",
         "  session 2  context 42.0K, cost unknown, s2",
         "  document  /w/d.md",
         "  refused   Bash: rm",
@@ -303,6 +312,14 @@ def test_a_run_ends_with_what_it_did() -> None:
         "  ended     process 12: sleep 1000",
         "  books     /r/manifest.json",
     ]
+
+
+def test_one_is_one_and_a_sessions_line_fits_into_80_columns() -> None:
+    session = Generation(12, "0a0a0a0a-1111-2222-3333-444444444444", 1_000_000, 12.345, frozen="0123456789ab")
+    lines = last_lines(ENGLISH, replace(ROW, generations=(session,), num_turns=1), End(Path("/r/m"), "flower"))
+    assert "done in 1h 2m 5s: 1 session, 1 turn, $0.42" in lines
+    assert max(len(line) for line in lines) < 80
+    assert "    document  0123456789ab" in lines
 
 
 def test_a_text_that_was_drawn_last_is_not_drawn_again() -> None:

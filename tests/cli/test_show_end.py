@@ -31,6 +31,7 @@ def ended(words: Words = ENGLISH, **generation: Any) -> list[str]:
             {"written_by": WrittenBy.REWOUND, "why": "too long; rewound by 2 requests"},
             ["    rewound   too long; rewound by 2 requests"],
         ),
+        ({"written_by": WrittenBy.BEFORE, "why": "too long"}, ["    handed on too long"]),
         ({"written_by": WrittenBy.SESSION, "edited": True, "sections_edited": ("next",)}, ["    edited    next"]),
         ({"written_by": WrittenBy.DRAFT}, []),
     ],
@@ -42,6 +43,7 @@ def test_what_is_to_be_known_of_a_document_stands_below_its_session(
 
     begin = next(number for number, line in enumerate(lines) if line.startswith("  session 1  context 152.0K, $0.40"))
     assert lines[begin + 1 :] == [
+        f"    document  b1{', edited by a person' * bool(generation.get('edited'))}",
         *expected,
         "  session 2  context 0.0K, cost unknown, b",
         "  books     /r/m",

@@ -117,7 +117,7 @@ def test_done_failed_and_stopped_are_ends_and_no_other_state_is() -> None:
         "idle", "working", "draining", "writing", "editing", "held", "launching", "waiting", "done", "failed",
         "stopped", "lost",
     ]  # fmt: skip
-    assert [str(writer) for writer in WrittenBy] == ["session", "rewound", "draft", "code"]
+    assert [str(writer) for writer in WrittenBy] == ["session", "rewound", "draft", "code", "predecessor"]
 
 
 def test_a_change_of_the_living_generation_leaves_the_ones_before_alone() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from flower_mcp.core.estimate import REQUEST_FLOOR, Characters
 from flower_mcp.core.figures import Context
 from flower_mcp.core.meter import Left
-from flower_mcp.core.transcript import characters_of, context_of, error_details, left_in
+from flower_mcp.core.transcript import characters_of, context_of, error_details, left_in, saved_cost
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -91,6 +91,24 @@ def test_no_more_is_read_than_is_needed() -> None:
 def test_a_strange_transcript_is_never_an_error(lines: list[dict[str, Any]]) -> None:
     context = context_of(lines)
     assert context is None or isinstance(context, int)
+
+
+@pytest.mark.parametrize(
+    ("totals", "cost"),
+    [
+        ([("a", 1.5), ("a", 2), ("fork", 7.0)], 2.0),
+        ([("a", 1.5), ("a", "2"), ("a", True), ("a", float("nan")), ("a", float("inf")), ("a", -1), ("a", None)], 1.5),
+        ([("fork", 7.0)], None),
+        ([], None),
+    ],
+    ids=["the last of its own", "what is no amount is passed over", "another session's alone", "none"],
+)
+def test_the_cost_that_the_cli_goes_on_from_is_the_last_that_it_kept_of_that_session(
+    totals: list[tuple[str, object]], cost: float | None
+) -> None:
+    lines = [{"type": "cost-state", "sessionId": session, "totalCostUSD": total} for session, total in totals]
+    lines.append({"type": "other", "sessionId": "a", "totalCostUSD": 9.0})
+    assert saved_cost(reversed(lines), "a") == cost
 
 
 def test_the_apis_own_words_are_those_of_the_last_request_of_the_main_thread() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flower_mcp.core.amounts import tokens
-from flower_mcp.core.waiting import Lying, greeting, waits
+from flower_mcp.core.waiting import Lying, greeting, is_taken_elsewhere, waits
 
 FRESH = Lying("work", "aaaaaaaaaaaa", 1.0)
 
@@ -32,6 +32,22 @@ def test_a_document_waits_until_a_session_has_gone_on_from_it_and_while_nobody_r
     lying: Lying, expected: bool
 ) -> None:
     assert waits(lying) is expected
+
+
+@pytest.mark.parametrize(
+    ("revision", "taken", "launched", "expected"),
+    [
+        ("a1", "a1", (), True),
+        ("a1", "a1", ("b2", "a1"), False),
+        ("a1", "b2", (), False),
+        ("", "", (), False),
+    ],
+    ids=["by a session elsewhere", "by a successor", "another version", "no document"],
+)
+def test_a_document_was_taken_elsewhere_when_no_launch_accounts_for_it(
+    revision: str, taken: str, launched: tuple[str, ...], expected: bool
+) -> None:
+    assert is_taken_elsewhere(revision, taken, launched) is expected
 
 
 def test_the_newest_document_that_waits_is_given_and_the_others_are_named() -> None:

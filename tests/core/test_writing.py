@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending
 from flower_mcp.core.handoff import Extra, Handoff
-from flower_mcp.core.writing import ASKS, TurnEnd, WritingVerdict, Written, back_to, judge, unrewound
+from flower_mcp.core.writing import (
+    ASKS,
+    HANDED_ON,
+    TurnEnd,
+    WritingVerdict,
+    Written,
+    back_to,
+    handed_on,
+    judge,
+    unrewound,
+)
 
 WHOLE = Handoff(doing="the parser", next="run the tests", decided="no regexes")
 OTHER = Handoff(doing="another account", next="another step")
@@ -238,3 +248,12 @@ def test_when_no_fork_wrote_the_sessions_own_draft_is_taken_and_half_a_draft_is_
     assert unrewound(WHOLE, ONLY_DOING, why) == WritingVerdict(Ending.WRITTEN, WHOLE, WrittenBy.DRAFT, why)
     code = WritingVerdict(Ending.UNWRITTEN, ONLY_DOING, WrittenBy.CODE, why, ("next",))
     assert unrewound(ONLY_NEXT, ONLY_DOING, why) == unrewound(None, ONLY_DOING, why) == code
+
+
+def test_only_a_session_that_did_nothing_hands_on_the_document_that_it_was_given() -> None:
+    verdict = handed_on(ONLY_NEXT, "too full", did_nothing=True)
+    assert verdict is not None
+    assert (verdict.ending, verdict.handoff, verdict.written_by) == (Ending.WRITTEN, ONLY_NEXT, WrittenBy.BEFORE)
+    assert verdict.why == f"too full; it had done nothing: {HANDED_ON}"
+    assert handed_on(ONLY_NEXT, "too full", did_nothing=False) is None
+    assert handed_on(None, "too full", did_nothing=True) is None  # it began with the task

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from flower_mcp.demo.model import ScriptedModel
+from tests.e2e.editing import Person
 from tests.e2e.harness import clean_environment, is_scrubbed
 
 
@@ -51,3 +52,11 @@ def workspace(tmp_path: Path, environment: dict[str, str]) -> Path:
     for command in (["init", "-q", "-b", "main"], ["add", "."], [*identity, "commit", "-q", "-m", "Begin"]):
         subprocess.run(["git", *command], cwd=folder, env=environment, check=True)
     return folder
+
+
+@pytest.fixture
+def person() -> Iterator[Person]:
+    """A person; what went wrong for him fails the test."""
+    one = Person()
+    yield one
+    one.close()

@@ -32,14 +32,6 @@ RUNS = [
 ]
 
 
-@pytest.fixture
-def person() -> Iterator[Person]:
-    """A person; what went wrong for him fails the test."""
-    one = Person()
-    yield one
-    one.close()
-
-
 @dataclass(slots=True)
 class Moment:
     """A save, so many seconds after an event of the n-th handoff, counted from 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,14 +31,6 @@ from tests.e2e.editing import (
 from tests.e2e.steps import document_path, policy, run_step
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
-
-
-@pytest.fixture
-def person() -> Iterator[Person]:
-    """A person; what went wrong for him fails the test."""
-    one = Person()
-    yield one
-    one.close()
 
 
 # How long

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,14 +32,6 @@ from tests.e2e.editing import (
 from tests.e2e.steps import archived, bash, document_path, handing_over, policy, run_step
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
-
-
-@pytest.fixture
-def person() -> Iterator[Person]:
-    """A person; what went wrong for him fails the test."""
-    one = Person()
-    yield one
-    one.close()
 
 
 # Broken documents

@@ -29,14 +29,6 @@ def needs(program: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
 
 
-@pytest.fixture
-def person() -> Iterator[Person]:
-    """A person; what went wrong for him fails the test."""
-    one = Person()
-    yield one
-    one.close()
-
-
 class Terminal:
     """A terminal with a server of its own."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import anyio
@@ -137,7 +138,11 @@ async def test_turns_count_over_generations(model: ScriptedModel, workspace: Pat
     run = await run_step(workspace, agent=spec(max_turns=4))
     assert run.result.state == "stopped"
     assert second.told == 2  # two of the first session, two of the second; the handoff turn is exempt
-    assert "--max-turns" in (run.result.error or "")
+    assert "limit of 4 turns; go on with --max-turns 8" in (run.result.error or "")
+    assert run.result.num_turns == 4
+    again = await run_step(workspace, "", agent=spec(max_turns=6))
+    assert again.result.state == "stopped"
+    assert second.told == 4  # it is exempt in later runs, too
 
 
 async def test_a_budget_counts_over_generations_and_says_how_to_go_on(model: ScriptedModel, workspace: Path) -> None:
@@ -200,6 +205,7 @@ async def test_a_second_run_of_a_running_step_is_busy(model: ScriptedModel, work
     assert result.ok
     assert len(refused) == 2
     assert f"pid {os.getpid()}" in str(refused[1])
+    assert re.search(r", since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)", str(refused[1]))
 
 
 async def test_refused_credentials_stop_at_the_first_sign(model: ScriptedModel, workspace: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
 LATE = "a person changed the handoff document"
 EDITED = "port test_batch FIRST"
-
-
-@pytest.fixture
-def person() -> Iterator[Person]:
-    """A person; what went wrong for him fails the test."""
-    one = Person()
-    yield one
-    one.close()
 
 
 def after_launch(act, *, tools: int = 0):  # type: ignore[no-untyped-def]  # a listener for run_step

@@ -11,7 +11,19 @@ import pytest
 
 from flower_mcp import Event, Runtime
 from flower_mcp.core.handoff import DEGRADED
-from flower_mcp.demo.model import Reply, Request, ScriptedModel, Sender, Source, Story, failure, overflow, text
+from flower_mcp.core.writing import HANDED_ON
+from flower_mcp.demo.model import (
+    Reply,
+    Request,
+    ScriptedModel,
+    Sender,
+    Source,
+    Story,
+    each_session,
+    failure,
+    overflow,
+    text,
+)
 from flower_mcp.demo.prefix import common_prefix_share
 from flower_mcp.demo.script import Answer, as_script
 from flower_mcp.workbench.workbench import Workbench
@@ -21,15 +33,18 @@ from tests.e2e.steps import (
     DOCUMENT,
     TAKING_OVER,
     Run,
+    archived,
     bash,
     document,
     document_path,
+    handing_over,
     is_asked,
     is_asked_again,
     manifest,
     policy,
     run_step,
     spec,
+    successor,
 )
 from tests.e2e.test_continuity import live, supervisor
 
@@ -76,6 +91,11 @@ def working(*more: Reply, requests: int = 2, apart: int = 21_000) -> Story:
     return Story([*work, *more], then=FULL)
 
 
+def transcripts(environment: dict[str, str]) -> set[Path]:
+    """What the CLI has kept of sessions."""
+    return set(Path(environment["CLAUDE_CONFIG_DIR"], "projects").glob("*/*.jsonl"))
+
+
 def rewound(run: Run, number: int = 0) -> str:
     """Why a session's document was written by a fork."""
     generation = run.result.generations[number]
@@ -83,7 +103,9 @@ def rewound(run: Run, number: int = 0) -> str:
     return generation.why or ""
 
 
-async def test_forks_go_back_by_whole_requests_until_one_can_write(model: ScriptedModel, workspace: Path) -> None:
+async def test_forks_go_back_by_whole_requests_until_one_can_write(
+    model: ScriptedModel, workspace: Path, environment: dict[str, str]
+) -> None:
     two = (bash("sleep 0.2; echo slow") + bash("echo quick > quick.txt")).at(44_000)
     first = working(two, bash("echo late > late.txt").but(output=50_000).at(49_000), requests=6, apart=500)
     half = text(document(without="Next")).at(30_000)
@@ -109,7 +131,8 @@ async def test_forks_go_back_by_whole_requests_until_one_can_write(model: Script
         prefix = common_prefix_share(sessions.worked[before], fork)
         assert (prefix.tools, prefix.system, prefix.messages) == (True, True, prefix.total - 1)
 
-    # No fork is a session of the step, and what they cost is their session's.
+    # No fork is a session of the step, nor one that `claude --resume` offers; what they cost is their session's.
+    assert {path.stem for path in transcripts(environment)} == set(sessions.order)
     assert run.result.retired == (sessions.order[0],)
     assert [generation.session_id for generation in run.result.generations] == sessions.order
     assert run.result.attempts == 1
@@ -182,8 +205,10 @@ async def test_a_session_of_an_earlier_run_is_rewound_and_a_stop_or_a_kill_while
 
     hangs = Reply(hang=60)
     done = Story([bash("echo one").at(40_000), text("One is done.").at(41_000)], then=FULL)
-    writes: list[Source] = [hangs, WRITES, hangs, FULL, WRITES]
-    model.script = sessions = Sessions(done, working(), finish(), writes=writes)
+    half = text(document(without="Next")).but(output=50_000).at(30_000)
+    writes: list[Source] = [hangs, WRITES, half, hangs, FULL, WRITES]
+    dear = working(bash("echo dear").but(output=50_000).at(62_000))
+    model.script = sessions = Sessions(done, dear, finish(), writes=writes)
     first = (await run_step(workspace, "Do one.")).result.session_id
 
     stopped = await run_step(workspace, "Do two.", during=stop)
@@ -193,7 +218,7 @@ async def test_a_session_of_an_earlier_run_is_rewound_and_a_stop_or_a_kill_while
     await wait_until_async(lambda: marked(f"FLOWER_RUN={stopped.result.run}") == [], 10)
 
     with supervisor(workspace, "", environment) as process:
-        await wait_until_async(lambda: len(sessions.asked) == 3, 60)
+        await wait_until_async(lambda: len(sessions.asked) == 4, 60)
         os.kill(process.pid, signal.SIGKILL)
     before = live(workspace)
     assert before["state"] == "writing"
@@ -208,11 +233,37 @@ async def test_a_session_of_an_earlier_run_is_rewound_and_a_stop_or_a_kill_while
     assert rewound(run).endswith("rewound by 1 request")
     assert run.result.retired == (sessions.order[1],)
     assert sessions.order == [first, *run.result.retired, run.result.session_id]
-    assert sessions.asked[3].session == sessions.order[1]  # the session itself is asked first
+    assert sessions.asked[4].session == sessions.order[1]  # the session itself is asked first
     assert "port test_resume next" in sessions.worked[-1].all_text()
-    assert {len(request.messages) for request in sessions.asked if request.session not in sessions.order} == {3}
+    assert {len(request.messages) for request in sessions.asked if request.session not in sessions.order} == {3, 5, 7}
+    assert (before["row"]["generations"][1]["cost_usd"] or 0) > 1.5  # the session's 50,000 tokens, and its fork's
+    assert (run.result.generations[0].cost_usd or 0) < 0.5  # neither is paid again
     lineage = json.loads((workspace.parent / "runs" / "lineage.json").read_text())
     assert lineage["steps"]["work"] == run.result.session_id
+
+
+async def test_a_successor_that_is_too_full_to_begin_hands_on_the_document_it_was_given(
+    model: ScriptedModel, workspace: Path
+) -> None:
+    remark = "A remark of mine, under no heading of yours."
+
+    def edit(_runtime: Runtime, event: Event) -> None:
+        if event.kind == "handoff" and event.payload["phase"] == "done" and not archived(workspace):
+            path = document_path(workspace)
+            path.write_text(path.read_text().replace("# 交接 · work", f"# 交接 · work\n\n{remark}"))
+
+    model.script = each_session(handing_over(bash("echo a").at(40_000), bash("echo b").at(155_000)), FULL, successor())
+    run = await run_step(workspace, during=edit)
+    assert run.result.ok, run.result.error
+    second = run.result.generations[1]
+    assert (second.written_by, second.frozen) == ("predecessor", second.launched)
+    assert HANDED_ON in (second.why or "")
+    assert "Prompt is too long" in (second.why or "")
+    third = [request for request in model.requests if request.sender is Sender.MAIN][-1].all_text()
+    for words in (TAKING_OVER, "pytest-mock: breaks the spies of test_batch.", remark, "that took this document over"):
+        assert words in third, words
+    assert DEGRADED not in document_path(workspace).read_text()
+    assert len(archived(workspace)) == 2  # as it was written, and as it was edited
 
 
 async def test_an_overflow_whose_numbers_blame_max_tokens_stops_a_fresh_session_and_names_it(

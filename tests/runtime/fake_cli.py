@@ -4,7 +4,9 @@ FAKE_CLI names how its first start goes wrong, FAKE_STARTS the file to which eac
 interrupt a word, to one beside it); every later start does its task at once. `mute`: it never answers initialize.
 `silent`: it takes the prompt and nothing more. `closed`: it closes its output and lives. These three ignore SIGTERM.
 `late`: an interrupted turn ends a second later. `busy`: a tool runs for a second, in silence. `ended`: after its result
-it never says that it is idle.
+it never says that it is idle. `full`: its context grows over the line, an interrupt ends its turn, what it is asked
+then is answered with a document; and every later start is `mute`. `dies`: with a full context it
+ends without a word.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 LATE = 1.0  # seconds
+DOCUMENT = "## Doing now\n\nIt is done.\n\n## Next\n\nNothing.\n"
 
 
 def say(**message: Any) -> None:
@@ -25,9 +28,9 @@ def say(**message: Any) -> None:
     print(json.dumps({"session_id": "s", "uuid": "u", **message}), flush=True)  # noqa: T201
 
 
-def answer(*content: dict[str, Any]) -> None:
+def answer(*content: dict[str, Any], context: int = 20_000) -> None:
     """A message of the model."""
-    usage = {"input_tokens": 20_000, "output_tokens": 10}
+    usage = {"input_tokens": context, "output_tokens": 10}
     message = {"id": f"msg_{time.monotonic_ns()}", "role": "assistant", "model": "claude", "usage": usage}
     say(type="assistant", message={**message, "content": list(content)})
 
@@ -49,12 +52,20 @@ def work(prompt: str, how: str) -> None:
         return
     if how == "late":
         return
+    if how == "full":
+        for context in (20_000, 190_000, 190_001, 190_002):
+            answer({"type": "text", "text": "On."}, context=context)
+        return
+    if how == "dies":
+        for context in (20_000, 940_000):
+            answer({"type": "text", "text": "On."}, context=context)
+        os._exit(1)
     if how == "busy":
         answer({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make"}})
         time.sleep(LATE)
         content = [{"type": "tool_result", "tool_use_id": "t1", "content": "made"}]
         say(type="user", message={"role": "user", "content": content})
-    answer({"type": "text", "text": "Done."})
+    answer({"type": "text", "text": DOCUMENT})
     result(prompt)
     if how != "ended":
         say(type="system", subtype="session_state_changed", state="idle")
@@ -65,7 +76,8 @@ def main() -> None:
     starts = Path(os.environ["FAKE_STARTS"])
     with starts.open("a", encoding="utf-8") as file:
         file.write(f"{os.getpid()}\n")
-    how = os.environ["FAKE_CLI"] if len(starts.read_text().split()) == 1 else ""
+    later = "mute" if os.environ["FAKE_CLI"] == "full" else ""
+    how = os.environ["FAKE_CLI"] if len(starts.read_text().split()) == 1 else later
     if how in ("mute", "silent", "closed"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     prompt = ""

@@ -64,6 +64,25 @@ def test_a_resumed_session_that_lost_its_total_costs_what_it_reports() -> None:
     assert costs.of("a") == 0.5
 
 
+def test_a_resumed_sessions_cost_grows_from_what_the_cli_has_saved_of_it() -> None:
+    costs = Costs()
+    costs.resume("a", Cost(2.0))  # of which half a dollar was a fork's
+    costs.saved("a", Cost(1.5))
+    costs.report("a", Cost(1.75))
+    assert costs.of("a") == 0.25
+    costs.saved("a", Cost(1.6))  # killed: its last 0.15 were not saved
+    costs.report("a", Cost(1.8))
+    assert costs.of("a") == 0.45
+
+
+def test_what_the_cli_saved_of_a_turn_that_was_never_reported_is_paid_with_the_next_one() -> None:
+    costs = Costs()
+    costs.resume("a", Cost(2.0))
+    costs.saved("a", Cost(2.5))
+    costs.report("a", Cost(2.75))
+    assert costs.of("a") == 0.75
+
+
 def test_learning_of_an_earlier_run_late_takes_nothing_back() -> None:
     costs = Costs()
     costs.report("a", Cost(1.0))

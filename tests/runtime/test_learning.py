@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,7 +19,7 @@ from flower_mcp.core.estimate import Characters
 from flower_mcp.core.failures import Outcome
 from flower_mcp.core.meter import Meter, Usage
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy, WindowSource
-from flower_mcp.runtime.learning import Windows
+from flower_mcp.runtime.learning import UNSAID, Windows
 from flower_mcp.runtime.session import Reported, Session
 from flower_mcp.runtime.step import StepRun
 
@@ -189,6 +190,35 @@ def test_a_refusal_without_a_stated_limit_teaches_the_context(
 
     anyio.run(overflow)
     assert run.policy.window == expected
+
+
+@pytest.mark.parametrize("source", [WindowSource.REPORTED, WindowSource.SET])
+def test_a_cli_that_ends_without_a_word_near_the_window_teaches_this_run_and_nobody_else(
+    tmp_path: Path, source: WindowSource
+) -> None:
+    state = tmp_path / "state"
+    run = run_in(state, source=source)
+    silent = Outcome(is_error=True, exited=True, exit_code=1, context=940_000, window=1_000_000)
+
+    async def die(outcome: Outcome) -> None:
+        await run.windows.settle()
+        run.session.reader.meter = meter(15_000, 940_000)
+        await run.windows.learn_from(outcome)
+        await run.windows.settle()
+
+    anyio.run(die, replace(silent, context=890_000))  # not near: that is just a process that ended
+    assert run.policy.window == 1_000_000
+    anyio.run(die, silent)
+    assert run.policy.window == (1_000_000 if source is WindowSource.SET else 940_000)
+    assert not (state / "windows.json").exists()
+    assert bool(run.record.texts) == (source is not WindowSource.SET)
+    if run.record.texts:
+        assert UNSAID in run.record.texts[-1]
+        anyio.run(die, replace(silent, stderr="Prompt is too long"))
+        assert not (state / "windows.json").exists()  # no news
+        run.session.reader.meter = meter(15_000, 930_000)
+        anyio.run(run.windows.learn_from, replace(silent, stderr="Prompt is too long"))
+        assert json.loads((state / "windows.json").read_text())[KEY]["window"] == 930_000
 
 
 def test_another_model_has_a_window_of_its_own(tmp_path: Path) -> None:

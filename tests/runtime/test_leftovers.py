@@ -12,6 +12,7 @@ from typing import cast
 
 import pytest
 
+from flower_mcp import Handoff, Workbench
 from flower_mcp.runtime.keeping import Keeper, prepare
 from flower_mcp.runtime.leftovers import clear_folders, clear_leftovers
 from flower_mcp.runtime.step import StepRun
@@ -54,9 +55,18 @@ async def test_folders_that_lay_elsewhere_since_the_disk_refused_go_too(
     monkeypatch.setattr(tempfile, "tempdir", str(places[2]))
     folders = [prepared_by(place, dead).folder for place in places]
     environ = {"FLOWER_STATE_DIR": str(places[1])}
-    run = SimpleNamespace(setting=SimpleNamespace(before=None, run_dir=places[0], environ=environ))
+    bench = Workbench(tmp_path)
+    bench.freeze("work", Handoff(doing="It.", next="Go on."))
+    half = [bench.documents.archive / ".work-1.md.0a1b2c3d.tmp", places[0] / ".manifest.json.0a1b2c3d.tmp"]
+    for path in half:
+        path.write_bytes(b"half")
+        os.utime(path, (1, 1))
+    setting = SimpleNamespace(before=None, run_dir=places[0], environ=environ, workbench=bench)
+    run = SimpleNamespace(setting=setting)
     await clear_leftovers(cast(StepRun, run))
     assert [folder.exists() for folder in folders] == [False, False, False]
+    assert [path.exists() for path in half] == [False, False]
+    assert bench.read("work") is not None
 
 
 def test_a_living_supervisors_folder_stays(tmp_path: Path) -> None:

@@ -203,11 +203,11 @@ def test_the_stop_reason_of_the_last_message_stands_in_for_a_results_own() -> No
 
 def test_a_result_carries_its_prompts_cost_and_turns_and_says_whether_it_is_ours() -> None:
     reader = Reader()
-    (mine,) = take(reader, ended(user_message_uuids=["u1", "u2"], total_cost_usd=0.5, num_turns=4))
+    (mine,) = take(reader, ended(user_message_uuids=["u1", "u2"], total_cost_usd=0.5))
     (injected,) = take(reader, ended(origin={"kind": "task-notification"}))
     assert isinstance(mine, TurnEnded)
     assert isinstance(injected, TurnEnded)
-    assert (mine.uuids, mine.cost_usd, mine.num_turns, mine.ours) == (("u1", "u2"), 0.5, 4, True)
+    assert (mine.uuids, mine.cost_usd, mine.ours) == (("u1", "u2"), 0.5, True)
     assert (injected.uuids, injected.cost_usd, injected.ours) == ((), None, False)
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from flower_mcp import AgentSpec, Runtime, Workbench
+from flower_mcp import Workbench
 from flower_mcp.core.books import LiveStep, State, StepResult
 from flower_mcp.runtime.look import look
-from flower_mcp.runtime.step import StepRun
 from flower_mcp.workbench.inbox import Asks, Message
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.tasks import By
-from tests.e2e.editing import close
+from tests.runtime.conftest import Prepare
 
 pytestmark = pytest.mark.anyio
 AT = "2026-11-30T11:00:00.000000Z"
@@ -25,16 +23,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture
-def started() -> Iterator[list[StepRun]]:
-    runs: list[StepRun] = []
-    yield runs
-    for run in runs:
-        close(run)
-
-
 async def said_again(
-    workspace: Path, words: str, started: list[StepRun], state: State, *later: tuple[By, str], waits: str = ""
+    workspace: Path, words: str, prepare: Prepare, state: State, *later: tuple[By, str], waits: str = ""
 ) -> str:
     """Say `words` to a step whose last run left that state and was told "The task.", then `later`; all its words."""
     bench = Workbench(workspace)
@@ -45,11 +35,7 @@ async def said_again(
     bench.lives.write(LiveStep("work", state, StepResult("run-1", "work", state=state)))
     if waits:
         bench.lives.put("work", Message(AT, "flower", Asks.SAY, waits))
-    run, _ = Runtime(workspace=workspace, run_dir=workspace / "runs")._prepared(
-        AgentSpec(), words, False, None, lambda: True
-    )
-    started.append(run)
-    await look(run)
+    await look(prepare(workspace, words))
     return bench.tasks.read("work") or ""
 
 
@@ -68,17 +54,15 @@ async def said_again(
     ids=["at once", "said", "said twice", "later words", "the first words again", "said before", "other words"],
 )
 async def test_the_last_command_again_after_a_kill_adds_nothing(
-    tmp_path: Path, started: list[StepRun], state: State, case: tuple[tuple[tuple[By, str], ...], str, int]
+    tmp_path: Path, prepare: Prepare, state: State, case: tuple[tuple[tuple[By, str], ...], str, int]
 ) -> None:
     later, words, times = case
-    assert (await said_again(tmp_path, words, started, state, *later)).count(words) == times
+    assert (await said_again(tmp_path, words, prepare, state, *later)).count(words) == times
 
 
-async def test_the_last_command_again_after_an_end_is_said_again(tmp_path: Path, started: list[StepRun]) -> None:
-    assert (await said_again(tmp_path, "The task.", started, State.STOPPED)).count("The task.") == 2
+async def test_the_last_command_again_after_an_end_is_said_again(tmp_path: Path, prepare: Prepare) -> None:
+    assert (await said_again(tmp_path, "The task.", prepare, State.STOPPED)).count("The task.") == 2
 
 
-async def test_words_that_a_killed_run_left_in_the_inbox_are_not_kept_twice(
-    tmp_path: Path, started: list[StepRun]
-) -> None:
-    assert (await said_again(tmp_path, "More.", started, State.IDLE, waits="More.")).count("More.") == 1
+async def test_words_that_a_killed_run_left_in_the_inbox_are_not_kept_twice(tmp_path: Path, prepare: Prepare) -> None:
+    assert (await said_again(tmp_path, "More.", prepare, State.IDLE, waits="More.")).count("More.") == 1

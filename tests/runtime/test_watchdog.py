@@ -21,7 +21,8 @@ from flower_mcp.runtime import session, starting, watchdog
 from flower_mcp.runtime.permissions import Answer, Permissions, Question
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.watchdog import Watchdog
-from tests.e2e.harness import alive
+from flower_mcp.workbench.workbench import Workbench
+from tests.e2e.harness import alive, wait_until_async
 from tests.runtime import fake_cli
 
 pytestmark = pytest.mark.anyio
@@ -163,3 +164,45 @@ async def test_a_network_that_does_not_come_back_is_given_up_and_a_stop_does_not
     assert (stopped.state, stopped.error) == ("stopped", "Stopped as asked. Run flower again to go on from here.")
     assert [event.payload["failure"] for event in events if event.kind == "error"] == [closed.payload["failure"]]
     assert time.monotonic() - began < 40
+
+
+async def test_a_stop_does_not_wait_for_a_successor_that_was_started_ahead_and_hangs(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "CONNECT_LIMIT", 50.0)
+    starts, workbench = tmp_path / "full", Workbench(workspace)
+    spec = AgentSpec(name="full", env={"FAKE_CLI": "full", "FAKE_STARTS": str(starts)})
+    handoff = HandoffPolicy(window=200_000, edit_window=0)
+    asked: list[float] = []
+
+    def is_launching() -> bool:
+        live = workbench.live("full")
+        is_second = starts.exists() and len(starts.read_text().split()) == 2
+        return is_second and live is not None and live.state == "launching"
+
+    async with Runtime(workspace=workspace, run_dir=tmp_path / "runs", handoff=handoff) as runtime:
+
+        async def stop() -> None:
+            await wait_until_async(is_launching, 30)
+            asked.append(time.monotonic())
+            runtime.stop()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stop)
+            result = await runtime.run(spec, "Port it.")
+    took = time.monotonic() - asked[0]
+    assert (result.state, result.error) == ("stopped", "Stopped as asked. Run flower again to go on from here.")
+    assert took < 8, took  # the fake ignores SIGTERM, so the keeper waits 2 s for it
+    assert [pid for pid in starts.read_text().split() if alive(int(pid))] == []
+
+
+async def test_the_window_is_learned_from_a_cli_that_ends_without_a_word(workspace: Path, tmp_path: Path) -> None:
+    variables = {"FAKE_CLI": "dies", "FAKE_STARTS": str(tmp_path / "dies")}
+    spec = AgentSpec(env=variables)
+    async with Runtime(workspace=workspace, run_dir=tmp_path / "runs", handoff=HandoffPolicy(edit_window=0)) as runtime:
+        with anyio.fail_after(60):
+            result = await runtime.run(spec, "Port it.")
+    assert result.ok, result.error
+    assert [generation.written_by for generation in result.generations] == ["code", None]
+    assert (result.window, result.window_source) == (940_010, "learned")
+    assert not (tmp_path / "state" / "windows.json").exists()

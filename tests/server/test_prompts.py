@@ -88,6 +88,7 @@ async def test_taking_over_is_the_successor_s_prompt(workbench: Workbench, era: 
     document = workbench.read("work")
     assert document is not None
     assert text == HANDOFF.prompt_block(document.text, path=str(frozen.path), task="Port the test suite.")
+    assert workbench.taken.read("work") == frozen.revision  # no hook gives it to another session
 
 
 async def test_taking_over_from_nothing_is_refused_in_words(workbench: Workbench, era: str) -> None:

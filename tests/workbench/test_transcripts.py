@@ -57,6 +57,7 @@ def test_lines_come_whole_and_last_first(size: int, tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(value, ensure_ascii=False) + "\n" for value in objects), encoding="utf-8")
 
     assert list(lines_backwards(path)) == objects[::-1]
+    assert list(lines_backwards(path, having='"n": 2')) == [objects[2]]
 
 
 def test_torn_and_strange_lines_are_passed_over(tmp_path: Path) -> None:
