@@ -216,7 +216,7 @@ class Documents:
         return next(name for name in self._names(step) if create(name, data))
 
     def history(self, step: str) -> tuple[Version, ...]:
-        """The versions before the current one, oldest first. No file is opened for it."""
+        """The versions before the current one, oldest first. No file is opened for it. Raises FilesError."""
         return archive.versions(inside(self.root, self.archive), file_name(step))
 
     def _put(self, step: str, path: Path, data: bytes, expected: str | None) -> Path | None:
