@@ -77,6 +77,7 @@ class Reader:
         self._commands: dict[str, str] = {}
         self._tool_results: set[str] = set()
         self._answering = False
+        self._is_over = False  # something came that follows a message, so what has its id is another one
         self._moved = anyio.Event()
         self._expected: set[str] = set()
         self._turn_uuids: set[str] = set()
@@ -142,10 +143,20 @@ class Reader:
                 self._resets_at = info.resets_at if info.status == "rejected" else None
         return ()
 
-    def _measure(self, message_id: str | None, usage: Usage) -> Iterable[Signal]:
+    def _begins(self, message_id: str | None) -> bool:
+        """Whether a part of a message begins another one. In a stream the stream tells: some gateways send no ids, or
+        always the same one. Beside it the ids do, as of a message that is sent whole where a stream broke.
+        """
+        known = self.meter.message_id
+        if self._answering and not (message_id and known):
+            return False
+        return not message_id or message_id != known or (self._is_over and not self._answering)
+
+    def _measure(self, message_id: str | None, usage: Usage, *, begins: bool) -> Iterable[Signal]:
         before = self.meter
-        self.meter = before.message(message_id, usage)
+        self.meter = before.message(message_id, usage, begins=begins)
         if self.meter.messages != before.messages:
+            self._is_over = False
             self.turns += 1
             self.turn_messages += 1
         if self.meter.context != before.context:
@@ -159,10 +170,10 @@ class Reader:
                 self._stop_reason = None
                 self._open_tools.clear()
                 message = _object(event.get("message"))
-                yield from self._measure(message.get("id"), Usage.read(message.get("usage")))
+                yield from self._measure(message.get("id"), Usage.read(message.get("usage")), begins=True)
             case "message_delta":
                 self._stop_reason = _object(event.get("delta")).get("stop_reason") or self._stop_reason
-                yield from self._measure(self.meter.message_id, Usage.read(event.get("usage")))
+                yield from self._measure(self.meter.message_id, Usage.read(event.get("usage")), begins=False)
             case "message_stop":
                 self._answering = False
                 yield from self._whole()
@@ -177,7 +188,8 @@ class Reader:
             return
         if not by_agent:
             self._turn_uuids.update(message.user_message_uuids or ())
-            yield from self._measure(message.message_id, Usage.read(message.usage))
+            begins = self._begins(message.message_id)
+            yield from self._measure(message.message_id, Usage.read(message.usage), begins=begins)
             self.meter = self.meter.answer(_characters(message))
         for block in message.content:
             if isinstance(block, TextBlock) and not by_agent and block.text.strip():
@@ -218,6 +230,7 @@ class Reader:
             return
         for block in message.content:
             if isinstance(block, ToolResultBlock):
+                self._is_over = True
                 self._tool_results.add(block.tool_use_id)
                 self._open_tools.discard(block.tool_use_id)
                 self.calls.pop(block.tool_use_id, None)
@@ -233,7 +246,7 @@ class Reader:
             self.tasks[found[1]] = replace(self.tasks[found[1]], output_file=found[2])
 
     def _result(self, message: ResultMessage) -> Iterable[Signal]:
-        self._answering = False
+        self._answering, self._is_over = False, True
         self.calls.clear()
         failed = bool(message.is_error)
         words = message.result or "; ".join(message.errors or ())
