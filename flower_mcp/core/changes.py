@@ -7,9 +7,12 @@ shown is capped; and it may hold the end of its own fence, so a fence's tag does
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256
 
+from flower_mcp.core.editing import sections_of
 from flower_mcp.core.handoff import FIELDS, Handoff
 from flower_mcp.core.headings import OUR_HEADINGS
 from flower_mcp.core.texts import render
@@ -41,7 +44,8 @@ class Change:
 def changes(before: str | None, after: str) -> tuple[Change, ...]:
     """What differs between two texts of one document, in the document's order; `before` None: there was none.
 
-    Line ends and blank lines around sections are no difference. Texts that differ in nothing else give none.
+    What stands outside the sections, comments in those that did not change included, comes last. Line ends and blank
+    lines around sections are no difference. Texts that differ in nothing else give none.
     """
     old, new = Handoff.from_markdown(before or ""), Handoff.from_markdown(after)
     found = [
@@ -49,16 +53,40 @@ def changes(before: str | None, after: str) -> tuple[Change, ...]:
         for name in FIELDS
         if getattr(old, name) != getattr(new, name)
     ]
-    extras = [{extra.heading: extra.text for extra in handoff.extra} for handoff in (old, new)]
-    for heading in dict.fromkeys([*extras[0], *extras[1]]):
-        was, now = (each.get(heading, "") for each in extras)
-        if was != now or (heading in extras[0]) != (heading in extras[1]):
-            found.append(Change(heading.lstrip("# "), was, now))
-    if not found:
-        was, now = _middles(_lines(before or ""), _lines(after))
-        if was != now:
-            found.append(Change(OUTSIDE, was, now))
+    fields = {change.section for change in found}
+    extras = [_numbered(handoff) for handoff in (old, new)]
+    apart = {key: None for key in {**extras[0], **extras[1]} if extras[0].get(key) != extras[1].get(key)}
+    found += [Change(key[0].lstrip("# "), *(each.get(key, "") for each in extras)) for key in apart]
+    rests = []
+    for text, each in zip((before or "", after), extras, strict=True):
+        unknown = {place for place, key in enumerate(each) if key in apart}
+        rests.append(_rest(text, fields | unknown))
+    was, now = _middles(*rests)
+    if was != now:
+        found.append(Change(OUTSIDE, was, now))
     return tuple(found)
+
+
+def _numbered(handoff: Handoff) -> dict[tuple[str, int], str]:
+    """The texts of the unknown sections, in their order, by heading and by which one with that heading it is."""
+    texts: dict[tuple[str, int], str] = {}
+    seen: Counter[str] = Counter()
+    for extra in handoff.extra:
+        texts[extra.heading, seen[extra.heading]] = extra.text
+        seen[extra.heading] += 1
+    return texts
+
+
+def _rest(text: str, changed: Collection[str | int]) -> list[str]:
+    """The lines of a text without these sections: fields by their name, unknown sections by their place among them."""
+    kept, at, unknown = [], 0, 0
+    for span in sections_of(text):
+        name = span.field or unknown
+        unknown += not span.field
+        if name in changed:
+            kept.append(text[at : span.heading_start])
+            at = max(at, span.body_end)
+    return [line for line in _lines("\n".join([*kept, text[at:]])) if line]
 
 
 def sections_changed(before: str | None, after: str) -> tuple[str, ...]:
