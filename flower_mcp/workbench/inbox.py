@@ -113,9 +113,17 @@ def take(
 
 
 def _stamps(folder: Path) -> list[str]:
-    """The timestamps of the waiting messages, oldest first. Raises FilesError."""
+    """The timestamps of the waiting messages, oldest first; files with other names are not ours. Raises FilesError."""
     names = (entry.name.removesuffix(_SUFFIX) for entry in entries(folder) if entry.name.endswith(_SUFFIX))
-    return sorted(name for name in names if TIMESTAMP.fullmatch(name))
+    return sorted(name for name in names if TIMESTAMP.fullmatch(name) and _has_next(name))
+
+
+def _has_next(stamp: str) -> bool:
+    """Whether it names a moment, and one that a later message's name can follow."""
+    try:
+        return timestamp(timestamp_seconds(stamp) + _TICK) > stamp
+    except (ValueError, OverflowError):
+        return False
 
 
 def _message(data: bytes) -> Message:
