@@ -36,18 +36,21 @@ class Listener:
 
 
 @pytest.mark.anyio
-async def test_what_cannot_be_removed_is_heard_once_and_keeps_nobody_from_being_heard(tmp_path: Path) -> None:
+async def test_what_cannot_be_removed_is_heard_once_and_keeps_nobody_from_being_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "workspace").mkdir()
     run = idle_run(tmp_path / "workspace", tmp_path / "runs", HandoffPolicy())
     lives = run.setting.books.lives
     asked: list[str] = []
-    run.ask = asked.append  # type: ignore[method-assign]
+    monkeypatch.setattr(run, "ask", asked.append)
     session = Listener()
     run.session = cast(Any, session)
     run.record.enter(State.WORKING)
-    for kind, words in ((Asks.SAY, " "), (Asks.HANDOFF, ""), (Asks.STOP, ""), (Asks.SAY, "Use tabs.")):
-        last = lives.put("work", Message(AT, "say", kind, words))
-    with read_only(last.parent):
+    first = lives.put("work", Message(AT, "say", Asks.SAY, " "))
+    for kind, words in ((Asks.HANDOFF, ""), (Asks.STOP, ""), (Asks.SAY, "Use tabs.")):
+        lives.put("work", Message(AT, "say", kind, words))
+    with read_only(first.parent):
         assert run.hearing.look()
         assert await run.hearing.tell()
         run.hearing.answered([uuid for _, uuid in session.told])
