@@ -32,7 +32,7 @@ from flower_mcp.core.failures import Outcome
 from flower_mcp.core.figures import Context, Cost
 from flower_mcp.core.meter import Meter, Usage
 from flower_mcp.core.rewinding import CUT_BY_THE_WINDOW
-from flower_mcp.core.transcript import characters_in
+from flower_mcp.core.transcript import SYNTHETIC, characters_in, object_of
 from flower_mcp.runtime.signals import (
     BackgroundTask,
     Idle,
@@ -49,7 +49,6 @@ ENDED = frozenset({"completed", "failed", "stopped", "killed"})  # statuses of t
 _IN_BACKGROUND = re.compile(r"running in background with ID: ([\w-]+)\..{0,40}written to: ([^\n]{1,400}?\.output)")
 CUT = "max_tokens"  # the stop reason of an answer that is not whole
 MOST_BAD = 5  # in a row; the CLI itself asks three times for more of a cut answer before it gives up
-SYNTHETIC = "<synthetic>"  # the model's name on messages that the CLI wrote itself
 
 
 class Reader:
@@ -169,10 +168,10 @@ class Reader:
                 self.calls.clear()  # an answer begins once all results are there
                 self._stop_reason = None
                 self._open_tools.clear()
-                message = _object(event.get("message"))
+                message = object_of(event.get("message"))
                 yield from self._measure(message.get("id"), Usage.read(message.get("usage")), begins=True)
             case "message_delta":
-                self._stop_reason = _object(event.get("delta")).get("stop_reason") or self._stop_reason
+                self._stop_reason = object_of(event.get("delta")).get("stop_reason") or self._stop_reason
                 yield from self._measure(self.meter.message_id, Usage.read(event.get("usage")), begins=False)
             case "message_stop":
                 self._answering = False
@@ -197,7 +196,7 @@ class Reader:
             elif isinstance(block, ToolUseBlock):
                 if not by_agent:
                     self._open_tools.add(block.id)
-                given = _object(block.input)
+                given = object_of(block.input)
                 if isinstance(given.get("command"), str):
                     self._commands[block.id] = given["command"]
                 used = Used(block.name, block.id, given, by_agent)
@@ -294,7 +293,7 @@ class Reader:
                 running = {str(task.get("task_id")) for task in data.get("tasks") or ()}
                 self.tasks = {key: task for key, task in self.tasks.items() if key in running}
             case "compact_boundary":
-                after = _object(data.get("compact_metadata")).get("post_tokens")
+                after = object_of(data.get("compact_metadata")).get("post_tokens")
                 self.meter = self.meter.compacted(Context(after if isinstance(after, int) else 0))
             case "api_retry":
                 yield Retrying(
@@ -320,11 +319,6 @@ class Reader:
                 str(data.get("description") or ""),
                 self._commands.get(str(data.get("tool_use_id"))),
             )
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    """A JSON object as it is; anything else that a gateway sent in its place is empty."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def _words(message: AssistantMessage) -> str:

@@ -347,5 +347,5 @@ def _rows(books: Books) -> tuple[tuple[Mapping[str, Any], ...], tuple[str, ...]]
     """The manifest's rows; what is wrong with the file is told when it is next written."""
     try:
         return books.manifest.rows(), ()
-    except (OSError, FlowerError, FilesError) as error:
+    except (OSError, FlowerError) as error:
         return (), (str(error),)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flower_mcp.core import changes as module
+from flower_mcp.core import fence
 from flower_mcp.core.changes import (
     AFTER_SHOWN,
     BEFORE_SHOWN,
@@ -95,7 +95,7 @@ def test_a_text_cannot_close_its_own_fence() -> None:
 
 
 def test_a_tag_is_lengthened_until_the_text_does_not_hold_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_TAG", 1)
+    monkeypatch.setattr(fence, "_TAG", 1)
     digits = "0123456789abcdef"
     told = late_text((Change("next", "", digits),), path="p")
     tag = told.partition("<now-")[2].partition(">")[0]
