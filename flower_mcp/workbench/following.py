@@ -23,7 +23,7 @@ from flower_mcp.core.handoff import Handoff
 from flower_mcp.workbench.archive import Version
 from flower_mcp.workbench.documents import Documents
 from flower_mcp.workbench.files import read_with_time, revision
-from flower_mcp.workbench.names import file_name
+from flower_mcp.workbench.names import document_name
 
 _SETTLED = 100_000_000  # nanoseconds; a file changed just now may change again without a new time
 
@@ -84,7 +84,7 @@ class Follower:
     def __init__(self, documents: Documents, step: str, say: Callable[[str], None]) -> None:
         self.documents = documents
         self.step = step
-        self.path = documents.notes / f"交接-{file_name(step)}.md"  # for names alone; reading looks for links first
+        self.path = documents.notes / document_name(step)  # for names alone; reading looks for links first
         self.last = NOTHING
         self._signature: Signature | None = None
         self._say = say
