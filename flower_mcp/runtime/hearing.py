@@ -27,6 +27,7 @@ from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.texts import render
 from flower_mcp.runtime.person import add_words
+from flower_mcp.runtime.signals import What
 from flower_mcp.workbench.inbox import Asks, Message, Waiting
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.tasks import By, entry
@@ -191,11 +192,11 @@ class Hearing:
             self._heard[one.stamp] = Heard(message.text, by, one.at, str(uuid.uuid5(uuid.NAMESPACE_OID, name)), one)
         elif message.kind is Asks.STOP:
             self._remove(one)
-            self._run.ask("stop")
+            self._run.ask(What.STOP)
         elif state is State.WORKING or state in _HANDS_OVER:
             self._remove(one)
             if state is not State.EDITING and state is not State.HELD:  # the document is there already
-                self._run.ask("handoff")
+                self._run.ask(What.HANDOFF)
         else:
             return False
         return True
@@ -247,7 +248,7 @@ class Hearing:
                 error="The workbench was deleted while the step ran, and another supervisor has taken the step. "
                 "This one has stopped; its sessions are in the books. `flower status` shows the other one."
             )
-            run.ask("stop")
+            run.ask(What.STOP)
 
 
 def forget_requests(lives: Live, step: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from flower_mcp import HandoffPolicy
 from flower_mcp.core.books import State
+from flower_mcp.runtime.signals import What
 from flower_mcp.workbench.inbox import Asks, Message
 from tests.disks import read_only
 from tests.e2e.editing import close, idle_run
@@ -42,7 +43,7 @@ async def test_what_cannot_be_removed_is_heard_once_and_keeps_nobody_from_being_
     (tmp_path / "workspace").mkdir()
     run = idle_run(tmp_path / "workspace", tmp_path / "runs", HandoffPolicy())
     lives = run.setting.books.lives
-    asked: list[str] = []
+    asked: list[What] = []
     monkeypatch.setattr(run, "ask", asked.append)
     session = Listener()
     run.session = cast(Any, session)
@@ -59,7 +60,7 @@ async def test_what_cannot_be_removed_is_heard_once_and_keeps_nobody_from_being_
         assert not run.hearing.is_waiting
         run.hearing.end()
     assert ["Use tabs." in words for words, _ in session.told] == [True]
-    assert asked == ["handoff", "stop"]
+    assert asked == [What.HANDOFF, What.STOP]
     assert any("cannot be removed" in error for error in run.record.row.errors)
     assert not any("the next run tells it" in error for error in run.record.row.errors)
     close(run)

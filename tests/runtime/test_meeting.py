@@ -28,7 +28,7 @@ from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import Rewinding
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.rewind import _draft
-from flower_mcp.runtime.signals import Asked, BackgroundTask, Idle, Signal, Stuck, TurnEnded
+from flower_mcp.runtime.signals import Asked, BackgroundTask, Idle, Signal, Stuck, TurnEnded, What
 from flower_mcp.runtime.step import Break, StepRun
 from flower_mcp.workbench.learned import LearnedWindows
 from flower_mcp.workbench.tasks import By
@@ -266,7 +266,7 @@ async def test_an_answer_that_reached_the_window_teaches_it_although_we_interrup
 
 
 async def test_a_stop_that_was_heard_before_the_break_at_the_line_begins_no_handoff(run: StepRun) -> None:
-    living(run, Asked("stop"), TurnEnded(Outcome(terminal_reason="hook_stopped"), messages=2))
+    living(run, Asked(What.STOP), TurnEnded(Outcome(terminal_reason="hook_stopped"), messages=2))
     run.stop_asked, run.stop_by, run.breaking = True, anyio.current_time() + 60, Break.LINE
     with anyio.fail_after(5):
         assert await working.work(run) == (Ending.STOP, Guard.ANY)
