@@ -61,28 +61,26 @@ def old_versions(workbench: Workbench, *, before: float, keep: int) -> list[Old]
     found: list[Old] = []
     for folder in (workbench.notes / "archive" / "交接", workbench.notes / "archive" / "任务"):
         for paths in _by_step(folder).values():
-            for path in sorted(paths, key=lambda path: path.name)[: len(paths) - keep if keep else None]:
-                if _replaced_at(path) < before:
+            for replaced_at, path in sorted(paths)[: max(0, len(paths) - keep)]:
+                if replaced_at < before:
                     with suppress(OSError):
                         found.append(Old(path, path.lstat().st_size))
     return sorted(found, key=lambda each: each.path)
 
 
-def _by_step(folder: Path) -> dict[str, list[Path]]:
-    """The archived versions in a folder, by the file name of their step. Links and other names are left alone."""
-    grouped: dict[str, list[Path]] = {}
+def _by_step(folder: Path) -> dict[str, list[tuple[float, Path]]]:
+    """The archived versions in a folder and when each was replaced (seconds since the epoch), by their step's file
+    name. Links and other names are left alone, digits that are no date among them.
+    """
+    grouped: dict[str, list[tuple[float, Path]]] = {}
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             named = _NAME.fullmatch(entry.name)
             if named is not None and entry.is_file(follow_symlinks=False):
-                grouped.setdefault(named["step"], []).append(Path(entry.path))
+                with suppress(ValueError):
+                    version = (timestamp_seconds(named["stamp"]), Path(entry.path))
+                    grouped.setdefault(named["step"], []).append(version)
     return grouped
-
-
-def _replaced_at(path: Path) -> float:
-    """When a version was replaced, in seconds since the epoch."""
-    named = _NAME.fullmatch(path.name)
-    return timestamp_seconds(named["stamp"]) if named else time.time()
 
 
 def _agreed(words: Words, count: int, size: str) -> bool:

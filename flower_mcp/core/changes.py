@@ -1,15 +1,17 @@
 """What a save changed in a document, section by section, and how a session at work is told of it.
 
 It must not know files, sessions or who saved. What can hurt: a person's save may change a thousand lines, so what is
-shown is capped; and it may hold the end of its own fence, so a fence's tag does not occur in what it encloses.
+shown is capped; and it may hold the end of its own fence (fence.py).
 """
 
 from __future__ import annotations
 
-import re
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
-from hashlib import sha256
 
+from flower_mcp.core.editing import sections_of
+from flower_mcp.core.fence import fenced, one_line
 from flower_mcp.core.handoff import FIELDS, Handoff
 from flower_mcp.core.headings import OUR_HEADINGS
 from flower_mcp.core.texts import render
@@ -19,9 +21,7 @@ AFTER_SHOWN = 4_000  # characters of a section as it is
 MOST_SHOWN = 8  # sections
 OUTSIDE = ""  # the name of what belongs to no section: the title, comments, talk around the document
 _NAMES = {**OUR_HEADINGS, OUTSIDE: "outside the sections"}
-_TAG = 12
 _UNKNOWN = "Before: nothing, or not known."
-_BREAKS = re.compile(r"[\x00-\x1f\x7f`\u0085\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class Change:
 def changes(before: str | None, after: str) -> tuple[Change, ...]:
     """What differs between two texts of one document, in the document's order; `before` None: there was none.
 
-    Line ends and blank lines around sections are no difference. Texts that differ in nothing else give none.
+    What stands outside the sections, comments in those that did not change included, comes last. Line ends and blank
+    lines around sections are no difference. Texts that differ in nothing else give none.
     """
     old, new = Handoff.from_markdown(before or ""), Handoff.from_markdown(after)
     found = [
@@ -49,16 +50,40 @@ def changes(before: str | None, after: str) -> tuple[Change, ...]:
         for name in FIELDS
         if getattr(old, name) != getattr(new, name)
     ]
-    extras = [{extra.heading: extra.text for extra in handoff.extra} for handoff in (old, new)]
-    for heading in dict.fromkeys([*extras[0], *extras[1]]):
-        was, now = (each.get(heading, "") for each in extras)
-        if was != now or (heading in extras[0]) != (heading in extras[1]):
-            found.append(Change(heading.lstrip("# "), was, now))
-    if not found:
-        was, now = _middles(_lines(before or ""), _lines(after))
-        if was != now:
-            found.append(Change(OUTSIDE, was, now))
+    fields = {change.section for change in found}
+    extras = [_numbered(handoff) for handoff in (old, new)]
+    apart = {key: None for key in {**extras[0], **extras[1]} if extras[0].get(key) != extras[1].get(key)}
+    found += [Change(key[0].lstrip("# "), *(each.get(key, "") for each in extras)) for key in apart]
+    rests = []
+    for text, each in zip((before or "", after), extras, strict=True):
+        unknown = {place for place, key in enumerate(each) if key in apart}
+        rests.append(_rest(text, fields | unknown))
+    was, now = _middles(*rests)
+    if was != now:
+        found.append(Change(OUTSIDE, was, now))
     return tuple(found)
+
+
+def _numbered(handoff: Handoff) -> dict[tuple[str, int], str]:
+    """The texts of the unknown sections, in their order, by heading and by which one with that heading it is."""
+    texts: dict[tuple[str, int], str] = {}
+    seen: Counter[str] = Counter()
+    for extra in handoff.extra:
+        texts[extra.heading, seen[extra.heading]] = extra.text
+        seen[extra.heading] += 1
+    return texts
+
+
+def _rest(text: str, changed: Collection[str | int]) -> list[str]:
+    """The lines of a text without these sections: fields by their name, unknown sections by their place among them."""
+    kept, at, unknown = [], 0, 0
+    for span in sections_of(text):
+        name = span.field or unknown
+        unknown += not span.field
+        if name in changed:
+            kept.append(text[at : span.heading_start])
+            at = max(at, span.body_end)
+    return [line for line in _lines("\n".join([*kept, text[at:]])) if line]
 
 
 def sections_changed(before: str | None, after: str) -> tuple[str, ...]:
@@ -76,14 +101,14 @@ def late_text(found: tuple[Change, ...], *, path: str) -> str:
     blocks = [_block(change) for change in found[:MOST_SHOWN]]
     if len(found) > MOST_SHOWN:
         blocks.append(f"{len(found) - MOST_SHOWN} more sections changed; the file has them.")
-    place = f"Its file is `{_BREAKS.sub(' ', path)}`."
+    place = f"Its file is `{one_line(path)}`."
     return render("late", {"path": place, "changes": "\n\n".join(blocks)})
 
 
 def _block(change: Change) -> str:
-    was = _fenced("before", _shortened(change.before, BEFORE_SHOWN)) if change.before else _UNKNOWN
-    now = _fenced("now", _shortened(change.after, AFTER_SHOWN)) if change.after else "Now: nothing."
-    return f"Section {_BREAKS.sub(' ', change.name)}:\n\n{was}\n\n{now}"
+    was = fenced("before", _shortened(change.before, BEFORE_SHOWN)) if change.before else _UNKNOWN
+    now = fenced("now", _shortened(change.after, AFTER_SHOWN)) if change.after else "Now: nothing."
+    return f"Section {one_line(change.name)}:\n\n{was}\n\n{now}"
 
 
 def _shortened(text: str, limit: int) -> str:
@@ -92,15 +117,6 @@ def _shortened(text: str, limit: int) -> str:
         return text
     head = limit * 2 // 3
     return f"{text[:head]}\n[{len(text) - limit:,} characters left out here; the file has them]\n{text[head - limit :]}"
-
-
-def _fenced(name: str, text: str) -> str:
-    """Put a text between tags whose name does not occur in it."""
-    digits = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    length = _TAG
-    while digits[:length] in text and length < len(digits):
-        length += 1
-    return f"<{name}-{digits[:length]}>\n{text}\n</{name}-{digits[:length]}>"
 
 
 def _lines(text: str) -> list[str]:

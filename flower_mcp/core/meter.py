@@ -3,8 +3,8 @@
 Two numbers that cannot be mixed up: context (tokens that the last request of the main thread carried) is measured
 here; cost is a result's and never passes through. A subagent's messages, a result's summed usage and a client's
 percentage must not be fed in. What can hurt: one API message reaches us as several, with figures that grow, and some
-gateways report zeros first; so figures are merged by message id, the greatest of each kind wins. Others report nothing
-at all, or something else: then the context is estimated from the characters of the session's own main thread.
+gateways report zeros first; so the figures of one message are merged, the greatest of each kind wins. Others report
+nothing at all, or something else: then the context is estimated from the characters of the session's own main thread.
 """
 
 from __future__ import annotations
@@ -129,10 +129,12 @@ class Meter:
             return cls()
         return cls(base=left.context, silent=SILENT - 1 if left.estimated else 0)
 
-    def message(self, message_id: str | None, usage: Usage) -> Meter:
-        """Take in a message of the main thread, or more of the one before."""
-        if message_id is not None and message_id == self.message_id:
-            return self._with(self.usage.merged(usage))
+    def message(self, message_id: str | None, usage: Usage, *, begins: bool | None = None) -> Meter:
+        """Take in a message of the main thread, or more of the one before: as `begins` says, or else as the ids do."""
+        if begins is None:
+            begins = not message_id or message_id != self.message_id
+        if not begins and self.messages:
+            return replace(self._with(self.usage.merged(usage)), message_id=message_id or self.message_id)
         reported = self.usage.context
         carried = self.carried + self.answered + self.added
         new = replace(

@@ -148,7 +148,7 @@ def is_overflow(*texts: object) -> bool:
     """Say whether one of these error texts means that the context window is full.
 
     Each text is judged alone. None counts as empty, bytes are decoded, anything else is taken as `str()` shows it; odd
-    input never raises. Of a text over 8 Ki characters the first and the last 4 Ki are read. Limits of rate and money,
+    input never raises. Of a text over 64 Ki characters the first and the last 32 Ki are read. Limits of rate and money,
     limits on max_tokens alone, on a tool's result, on bytes, pixels and pages are no overflow.
     """
     return any(_says_overflow(_readable(text)) for text in texts)

@@ -21,7 +21,7 @@ Range = tuple[int, int]
 class Part:
     """A heading with its lines: `fields` that it holds (none: an unknown section), the line ranges of its body.
 
-    `mark` is None for doing read from the text under the title. `lifted`: found below the sections' level.
+    `mark` is None for doing read from the text under the title. `whole`: an older session's document, kept as one part.
     """
 
     mark: Mark | None

@@ -1,21 +1,20 @@
 """The successor's first prompt: the document in a fence that it cannot close, and the person's own words in another.
 
 It must not know files: path and words are given. What can hurt: a document that holds the end of its own fence and an
-order behind it, so a fence's name is taken from the text's own sha256 and does not occur in what it encloses; a prompt
-that differs from run to run, so nothing in it is drawn or timed; words of the user that grow without limit.
+order behind it (fence.py); a prompt that differs from run to run, so nothing in it is drawn or timed; words of the user
+that grow without limit.
 """
 
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 
+from flower_mcp.core.fence import fenced, one_line
 from flower_mcp.core.texts import render
 
 WORDS_SHOWN = 4000
 """Characters of the person's words that a prompt carries, with the lines that say what was left out."""
 
-_TAG = 12
 _GAP_ROOM = 120
 _ENTRY = re.compile(r"^## \S+ · (?:flower|say|interrupt)[ \t]*$", re.MULTILINE)
 
@@ -30,15 +29,15 @@ def prompt_block(text: str, *, path: str | None = None, task: str | None = None)
     document = _clean(text)
     said = _clean(task or "").strip()
     words = shown_words(said)
-    whole = None if path is None or words == said else _one_line(_beside(path))
+    whole = None if path is None or words == said else one_line(_beside(path))
     if path is None:
         place = "There is no file of it on the disk: what stands here is all there is."
     else:
-        place = f"Its file is `{_one_line(path)}`; what stands here is what that file held when you were started."
+        place = f"Its file is `{one_line(path)}`; what stands here is what that file held when you were started."
     return render(
         "takeover",
         {
-            "document": _fenced("handoff", document, document + words),
+            "document": fenced("handoff", document, words),
             "path": place,
             "words": _words_block(words, document, whole) if words else "",
         },
@@ -100,31 +99,10 @@ def _beside(path: str) -> str:
 
 
 def _words_block(words: str, document: str, whole: str | None) -> str:
-    fenced = _fenced("task", words, document + words)
     place = "" if whole is None else f" (all of them are in `{whole}`: read there what is left out here)"
-    return f"The user's own words to this step, the first and the newest of them{place}:\n\n{fenced}"
-
-
-def _fenced(name: str, text: str, avoid: str) -> str:
-    """Put a text between tags whose name does not occur in `avoid`."""
-    tag = _tag(text, avoid)
-    return f"<{name}-{tag}>\n{text.rstrip(chr(10))}\n</{name}-{tag}>"
-
-
-def _tag(text: str, avoid: str) -> str:
-    """Return the start of the text's sha256, lengthened until it does not occur in `avoid`."""
-    digits = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    length = _TAG
-    while digits[:length] in avoid:
-        length += 1
-        if length > len(digits):
-            digits += sha256(digits.encode()).hexdigest()
-    return digits[:length]
+    block = fenced("task", words, document)
+    return f"The user's own words to this step, the first and the newest of them{place}:\n\n{block}"
 
 
 def _clean(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\0", "")
-
-
-def _one_line(path: str) -> str:
-    return re.sub(r"[\x00-\x1f\x7f`\u0085\u2028\u2029]", " ", path)

@@ -14,7 +14,7 @@ from flower_mcp.core.estimate import REQUEST_FLOOR, Characters
 from flower_mcp.core.figures import Context, Cost
 from flower_mcp.core.meter import Left, Usage
 
-SYNTHETIC = "<synthetic>"
+SYNTHETIC = "<synthetic>"  # the model's name on messages that the CLI wrote itself
 COST_STATE = "cost-state"
 
 _KEPT = frozenset({"user", "assistant", "attachment", "system", "queue-operation"})

@@ -21,7 +21,7 @@ CHANGERS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 ABSENT = b"absent"  # stands for the text of a file that is not there
 LONGEST_SHOWN = 400  # characters
 
-_SEPARATORS = re.compile(r"\|\|?|&&?|;|\n")
+SEPARATORS = re.compile(r"\|\|?|&&?|;|\n")  # between the commands of one command line
 _RESTORERS = ("checkout", "restore", "reset")
 _MOST_PARTS = 50  # of one command
 _MOST_LOOKS = 1_000_000  # comparisons of a path with a file; a session has hundreds
@@ -105,7 +105,7 @@ def restored(command: str) -> Iterator[tuple[str, bool]]:
     """The paths that a command has git put back, "" for the whole tree; whether it surely is a path, not a branch."""
     if "git" not in command or not any(name in command for name in _RESTORERS):
         return
-    for part in _SEPARATORS.split(command)[:_MOST_PARTS]:
+    for part in SEPARATORS.split(command)[:_MOST_PARTS]:
         words = [word.strip("'\"") for word in part.split()]
         if "git" not in words:
             continue

@@ -19,7 +19,7 @@ from flower_mcp.core.masking import mask
 from flower_mcp.runtime.step import StepRun
 from flower_mcp.workbench.drafts import Draft
 from flower_mcp.workbench.files import revision
-from flower_mcp.workbench.names import file_name
+from flower_mcp.workbench.names import document_name
 from flower_mcp.workbench.owed import Debt
 from flower_mcp.workbench.workbench import Workbench
 
@@ -142,7 +142,7 @@ class _Freezing:
 
 def _path(run: StepRun, workbench: Workbench) -> Path:
     """Where the step's document is to lie; for its name alone."""
-    return workbench.notes / f"交接-{file_name(run.step)}.md"
+    return workbench.notes / document_name(run.step)
 
 
 def _put_away(run: StepRun, workbench: Workbench) -> None:

@@ -26,6 +26,7 @@ from flower_mcp.runtime.documents import Text, freeze_text, state_of, text_given
 from flower_mcp.runtime.facts import did_nothing, known
 from flower_mcp.runtime.keeping import running
 from flower_mcp.runtime.metering import SEED_SENTENCE, thin_sentence, worked
+from flower_mcp.runtime.opening import start_within_budget
 from flower_mcp.runtime.overflowing import end_fork
 from flower_mcp.runtime.scene import add_to_scene, git_lines, running_lines, stopped_lines
 from flower_mcp.runtime.step import MoveEnd, StepRun
@@ -84,6 +85,8 @@ async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: st
     elif are_thin(run.worked):
         run.record.change(error=thin_sentence(run))
         return Ending.FROZEN, Guard.THIN
+    else:
+        start_within_budget(run)
     return Ending.FROZEN, Guard.LEFT if left else Guard.NONE_LEFT
 
 

@@ -27,6 +27,7 @@ from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.texts import render
 from flower_mcp.runtime.person import add_words
+from flower_mcp.runtime.signals import What
 from flower_mcp.workbench.inbox import Asks, Message, Waiting
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.tasks import By, entry
@@ -71,6 +72,9 @@ class Hearing:
     def __init__(self, run: StepRun) -> None:
         self._run = run
         self._heard: dict[str, Heard] = {}
+        self._done_with: set[str] = (
+            set()
+        )  # stamps of messages that could not be removed: they are heard once all the same
         self._first: Heard | None = None  # its words are in the prompt that a resumed session is opened with
         self._over = False
         self._end: anyio.Event | None = None
@@ -111,7 +115,8 @@ class Hearing:
         """Hear what has come; whether there was anything."""
         lives, step = self._run.setting.books.lives, self._run.step
         try:
-            found = [self._hear(one) for one in lives.waiting(step) if one.stamp not in self._heard]
+            waiting = [one for one in lives.waiting(step) if one.stamp not in self._heard.keys() | self._done_with]
+            found = [self._hear(one) for one in waiting]
             self._keep_words()
         except (OSError, FlowerError) as error:
             self._run.record.say(f"what is said to the step could not be heard or kept; it is tried again: {error}")
@@ -180,18 +185,18 @@ class Hearing:
         """Take one message in; False for a request that must wait for its moment."""
         state, message = self._run.record.live.state, one.message
         if message.kind is Asks.SAY and not message.text.strip():
-            one.remove()
+            self._remove(one)
         elif message.kind is Asks.SAY:
             by = By(message.by) if message.by in tuple(By) else By.SAY
             name = sha256(f"{self._run.step}\0{one.stamp}\0{message.text}".encode("utf-8", "replace")).hexdigest()
             self._heard[one.stamp] = Heard(message.text, by, one.at, str(uuid.uuid5(uuid.NAMESPACE_OID, name)), one)
         elif message.kind is Asks.STOP:
-            self._run.ask("stop")  # first: a folder in which nothing can be removed stops it all the same
-            one.remove()
+            self._remove(one)
+            self._run.ask(What.STOP)
         elif state is State.WORKING or state in _HANDS_OVER:
-            one.remove()
+            self._remove(one)
             if state is not State.EDITING and state is not State.HELD:  # the document is there already
-                self._run.ask("handoff")
+                self._run.ask(What.HANDOFF)
         else:
             return False
         return True
@@ -215,12 +220,17 @@ class Hearing:
     def _done(self, is_done: Callable[[Heard], bool]) -> None:
         for stamp, heard in list(self._heard.items()):
             if is_done(heard):
-                try:
-                    if heard.file is not None:
-                        heard.file.remove()
-                except FlowerError as error:  # it is told again, rather than never
-                    self._run.record.say(str(error))
+                if heard.file is not None:
+                    self._remove(heard.file)
                 del self._heard[stamp]
+
+    def _remove(self, one: Waiting) -> None:
+        """Take a message away; one that cannot be removed has been heard by this run all the same."""
+        try:
+            one.remove()
+        except FlowerError as error:
+            self._done_with.add(one.stamp)
+            self._run.record.say(str(error))
 
     def _say(self, heard: Heard, how: str) -> None:
         self._run.record.event(Kind.SESSION, f"{how}: {heard.words}", phase="told", by=str(heard.by), at=heard.at)
@@ -238,7 +248,7 @@ class Hearing:
                 error="The workbench was deleted while the step ran, and another supervisor has taken the step. "
                 "This one has stopped; its sessions are in the books. `flower status` shows the other one."
             )
-            run.ask("stop")
+            run.ask(What.STOP)
 
 
 def forget_requests(lives: Live, step: str) -> None:

@@ -26,7 +26,7 @@ from typing import Final
 from flower_mcp.core.errors import CliMissing, Usage
 from flower_mcp.runtime import keeper
 
-HALF_A_WORD: Final = "word.new"  # what a full disk leaves of a word
+_HALF_A_WORD: Final = "word.new"  # what a full disk leaves of a word; one of keeper.FILES
 LAUNCHER: Final = '#!/bin/sh\nexec {python} -I -S {keeper} "$@"\n'
 
 
@@ -82,10 +82,11 @@ class Keeper:
     def ended(self) -> tuple[Ended, ...]:
         """What the keeper has ended beside the CLI; known once the client is closed, gone after `close`."""
         try:
-            lines = (self.folder / "report").read_text(encoding="utf-8").splitlines()
+            lines = (self.folder / "report").read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return ()
-        return tuple(Ended(int(pid), command) for pid, _, command in (line.partition(" ") for line in lines))
+        told = (line.partition(" ") for line in lines)  # the last one may be torn, on a full disk or by a kill
+        return tuple(Ended(int(pid), command) for pid, behind, command in told if behind and pid.isdecimal())
 
     def end_rest(self, *, patience: float = keeper.PATIENCE) -> tuple[Ended, ...]:
         """Ends what is left when the keeper itself was killed (exit code -9): its CLI and all that this started.
@@ -97,14 +98,14 @@ class Keeper:
     def close(self) -> None:
         """Removes the private files. Not before the client is closed; twice does no harm."""
         with suppress(OSError):
-            for name in (*keeper.FILES, HALF_A_WORD):
+            for name in keeper.FILES:
                 (self.folder / name).unlink(missing_ok=True)
             if self.folder.is_dir():
                 self.folder.rmdir()
 
     def _say(self, word: keeper.Ending) -> None:
         """Leave the word. Where the disk refuses, the keeper ends what lies below it, which is the careful end."""
-        fresh = self.folder / HALF_A_WORD
+        fresh = self.folder / _HALF_A_WORD
         with suppress(OSError):
             fresh.write_text(word, encoding="utf-8")
             fresh.replace(self.folder / "word")

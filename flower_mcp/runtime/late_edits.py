@@ -101,16 +101,20 @@ class LateEdits:
         self._unanswered.difference_update(uuids)
 
     def notice(self, *, settled: bool = False) -> None:
-        """Compare the document with what the session knows; `settled`: only if it was not written just now."""
+        """Compare the document with what the session knows; `settled`: only if it was not written just now.
+
+        That is asked in the middle of a message, whose tools may all be at work yet, so they explain what comes, too.
+        """
         if self.follower is None or self.known is None:
             return
         self._look_at_swapped()
         seen = self.follower.look()
         if settled and time.time() - seen.written_at < STILL:
             return
-        touched, self._touches = self._touches, []
+        touched = self._touches
+        if seen.has_text and not settled:
+            self._touches = []
         if seen.revision == self.known.revision or not seen.has_text:
-            self._touches = [] if seen.has_text else touched
             return
         if not explains(touched, self.known.text, seen.text):
             self._add(self.known.text if self.known.data is not None else None, seen)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from flower_mcp.runtime.step import StepRun
 
 _LATER = 5.0  # seconds by which a process must be younger than a folder so that it cannot have made it
+_HALF = 600.0  # seconds after which a folder that lacks a file is not just being made or removed
 _PREFIX = "keeper-"
 
 
@@ -78,18 +79,34 @@ def _is_ours(path: Path) -> bool:
 
 def _is_dead(folder: Path, variables: bytes) -> bool:
     """Whether nobody can need the folder any more."""
-    try:
-        made = (folder / "settings").stat().st_mtime
-        settings = (folder / "settings").read_bytes()
-        host = (folder / "host").read_text(encoding="utf-8")
-    except OSError:
-        return False  # just being made, or removed
-    owner = os.fsdecode(settings.partition(b"\0")[0])
-    if not owner.isdecimal() or host != socket.gethostname() or _lives(int(owner), made):
-        return False
     keeper_id = folder.name.removeprefix(_PREFIX)
     marks = (f"\0{keeper.KEEPER_VARIABLE}={keeper_id}\0", f"\0{keeper.FOLDER_VARIABLE}={folder}\0")
-    return not any(os.fsencode(mark) in variables for mark in marks)
+    return _is_left(folder) and not any(os.fsencode(mark) in variables for mark in marks)
+
+
+def _is_left(folder: Path) -> bool:
+    """Whether its supervisor is dead, as far as its files tell; half of them tell that only some time later."""
+    try:
+        host = _content(folder / "host")
+        settings = _content(folder / "settings")
+        if host is None or settings is None:
+            return host in (None, _this_host()) and time.time() - folder.stat().st_mtime > _HALF
+        made = (folder / "settings").stat().st_mtime
+    except OSError:
+        return False  # being removed just now, or not to be read
+    owner = os.fsdecode(settings.partition(b"\0")[0])
+    return owner.isdecimal() and host == _this_host() and not _lives(int(owner), made)
+
+
+def _content(path: Path) -> bytes | None:
+    """A file's bytes, None when it is not there or empty: a kill may come before the first of them. Raises OSError."""
+    with suppress(FileNotFoundError):
+        return path.read_bytes() or None
+    return None
+
+
+def _this_host() -> bytes:
+    return os.fsencode(socket.gethostname())
 
 
 def _lives(pid: int, made: float) -> bool:

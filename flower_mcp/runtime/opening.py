@@ -89,6 +89,8 @@ async def launch(run: StepRun) -> MoveEnd:
     if not run.handing.text:
         return run_failed(run, Outcome(is_error=True, text="the document to start from is gone"))
     run.handing.launched = True
+    if run.spare is not None and run.spare.opening.budget_usd != left:
+        run.drop_spare()  # something was paid for since
     session_id = run.spare.opening.session_id if run.spare else run.new_session_id()
     number = _next_number(run, session_id)
     _mark_launched(run, session_id, run.handing.revision)
@@ -112,9 +114,18 @@ async def _takeover(run: StepRun) -> str:
 
 
 def start_ahead(run: StepRun) -> None:
-    """Start the successor's process while its predecessor writes, if there will be one."""
+    """Start the successor's process while its predecessor writes, if there will be one.
+
+    With a budget not yet: a process gets its budget at its start, and what the writing costs is not known.
+    """
+    if run.handoffs < run.policy.max_generations and budget_left(run) is None:
+        run.start_ahead(Opening(run.new_session_id()))
+
+
+def start_within_budget(run: StepRun) -> None:
+    """With a budget: start the successor's process once the document is written, so beside the edit window."""
     left = budget_left(run)
-    if run.handoffs < run.policy.max_generations and (left is None or left > 0):
+    if left is not None and left > 0:
         run.start_ahead(Opening(run.new_session_id(), budget_usd=left))
 
 

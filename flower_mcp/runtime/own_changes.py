@@ -6,7 +6,6 @@ for tools whose work can be worked out it is worked out; a command's cannot.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -14,13 +13,12 @@ from pathlib import Path
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.markdown import edit_section
 from flower_mcp.core.masking import mask
+from flower_mcp.core.undone import CHANGERS, SEPARATORS
 from flower_mcp.runtime.signals import Used
 from flower_mcp.workbench.documents import field_of
 
-_WRITERS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _SECTION = "__edit_section"  # the end of the tool's name, whatever the server is called
 _WHOLE = "__write_handoff"
-_SEPARATORS = re.compile(r"\|\|?|&&?|;|\n")
 _READERS = frozenset(
     ("cat", "head", "tail", "grep", "rg", "ls", "wc", "stat", "file", "diff", "cmp", "sha256sum", "md5sum", "nl", "cd")
 )
@@ -30,7 +28,7 @@ _MOST = 4  # tools of one batch of which any may have been refused; more are bel
 def touches(used: Used, document: Path) -> bool:
     """Whether a tool may change the document: by its path, by a command that names it, by the tools of flower."""
     given = used.input
-    if used.tool in _WRITERS:
+    if used.tool in CHANGERS:
         path = given.get("file_path") or given.get("notebook_path")
         return isinstance(path, str) and Path(path).name == document.name
     if used.tool.endswith((_SECTION, _WHOLE)):
@@ -55,7 +53,7 @@ def _only_reads(command: str) -> bool:
     """Whether a command surely changes no file: programs that read, and nothing is led into a file."""
     if ">" in command or "`" in command or "$(" in command:
         return False
-    parts = [part.split() for part in _SEPARATORS.split(command)]
+    parts = [part.split() for part in SEPARATORS.split(command)]
     return all(part[0] in _READERS for part in parts if part)
 
 

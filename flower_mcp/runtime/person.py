@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flower_mcp.core.errors import FlowerError
-from flower_mcp.workbench.names import file_name
+from flower_mcp.workbench.names import task_name
 from flower_mcp.workbench.owed import Debt
 from flower_mcp.workbench.tasks import By, entry
 
@@ -56,6 +56,6 @@ def _write(run: StepRun, text: str, write: partial[Path]) -> None:
     workbench = run.setting.workbench
     if workbench is None:
         return
-    path = workbench.notes / f"任务-{file_name(run.step)}.md"
+    path = workbench.notes / task_name(run.step)
     data = text.encode("utf-8", "surrogatepass")
     run.record.owed.write(Debt(WORDS, "what the person said", path, write, data=data, name=path.name))

@@ -32,7 +32,7 @@ from flower_mcp.core.failures import Outcome
 from flower_mcp.core.figures import Context, Cost
 from flower_mcp.core.meter import Meter, Usage
 from flower_mcp.core.rewinding import CUT_BY_THE_WINDOW
-from flower_mcp.core.transcript import characters_in
+from flower_mcp.core.transcript import SYNTHETIC, characters_in, object_of
 from flower_mcp.runtime.signals import (
     BackgroundTask,
     Idle,
@@ -49,7 +49,6 @@ ENDED = frozenset({"completed", "failed", "stopped", "killed"})  # statuses of t
 _IN_BACKGROUND = re.compile(r"running in background with ID: ([\w-]+)\..{0,40}written to: ([^\n]{1,400}?\.output)")
 CUT = "max_tokens"  # the stop reason of an answer that is not whole
 MOST_BAD = 5  # in a row; the CLI itself asks three times for more of a cut answer before it gives up
-SYNTHETIC = "<synthetic>"  # the model's name on messages that the CLI wrote itself
 
 
 class Reader:
@@ -77,6 +76,7 @@ class Reader:
         self._commands: dict[str, str] = {}
         self._tool_results: set[str] = set()
         self._answering = False
+        self._is_over = False  # something came that follows a message, so what has its id is another one
         self._moved = anyio.Event()
         self._expected: set[str] = set()
         self._turn_uuids: set[str] = set()
@@ -142,10 +142,20 @@ class Reader:
                 self._resets_at = info.resets_at if info.status == "rejected" else None
         return ()
 
-    def _measure(self, message_id: str | None, usage: Usage) -> Iterable[Signal]:
+    def _begins(self, message_id: str | None) -> bool:
+        """Whether a part of a message begins another one. In a stream the stream tells: some gateways send no ids, or
+        always the same one. Beside it the ids do, as of a message that is sent whole where a stream broke.
+        """
+        known = self.meter.message_id
+        if self._answering and not (message_id and known):
+            return False
+        return not message_id or message_id != known or (self._is_over and not self._answering)
+
+    def _measure(self, message_id: str | None, usage: Usage, *, begins: bool) -> Iterable[Signal]:
         before = self.meter
-        self.meter = before.message(message_id, usage)
+        self.meter = before.message(message_id, usage, begins=begins)
         if self.meter.messages != before.messages:
+            self._is_over = False
             self.turns += 1
             self.turn_messages += 1
         if self.meter.context != before.context:
@@ -158,11 +168,11 @@ class Reader:
                 self.calls.clear()  # an answer begins once all results are there
                 self._stop_reason = None
                 self._open_tools.clear()
-                message = _object(event.get("message"))
-                yield from self._measure(message.get("id"), Usage.read(message.get("usage")))
+                message = object_of(event.get("message"))
+                yield from self._measure(message.get("id"), Usage.read(message.get("usage")), begins=True)
             case "message_delta":
-                self._stop_reason = _object(event.get("delta")).get("stop_reason") or self._stop_reason
-                yield from self._measure(self.meter.message_id, Usage.read(event.get("usage")))
+                self._stop_reason = object_of(event.get("delta")).get("stop_reason") or self._stop_reason
+                yield from self._measure(self.meter.message_id, Usage.read(event.get("usage")), begins=False)
             case "message_stop":
                 self._answering = False
                 yield from self._whole()
@@ -177,7 +187,8 @@ class Reader:
             return
         if not by_agent:
             self._turn_uuids.update(message.user_message_uuids or ())
-            yield from self._measure(message.message_id, Usage.read(message.usage))
+            begins = self._begins(message.message_id)
+            yield from self._measure(message.message_id, Usage.read(message.usage), begins=begins)
             self.meter = self.meter.answer(_characters(message))
         for block in message.content:
             if isinstance(block, TextBlock) and not by_agent and block.text.strip():
@@ -185,7 +196,7 @@ class Reader:
             elif isinstance(block, ToolUseBlock):
                 if not by_agent:
                     self._open_tools.add(block.id)
-                given = _object(block.input)
+                given = object_of(block.input)
                 if isinstance(given.get("command"), str):
                     self._commands[block.id] = given["command"]
                 used = Used(block.name, block.id, given, by_agent)
@@ -218,6 +229,7 @@ class Reader:
             return
         for block in message.content:
             if isinstance(block, ToolResultBlock):
+                self._is_over = True
                 self._tool_results.add(block.tool_use_id)
                 self._open_tools.discard(block.tool_use_id)
                 self.calls.pop(block.tool_use_id, None)
@@ -233,7 +245,7 @@ class Reader:
             self.tasks[found[1]] = replace(self.tasks[found[1]], output_file=found[2])
 
     def _result(self, message: ResultMessage) -> Iterable[Signal]:
-        self._answering = False
+        self._answering, self._is_over = False, True
         self.calls.clear()
         failed = bool(message.is_error)
         words = message.result or "; ".join(message.errors or ())
@@ -280,7 +292,7 @@ class Reader:
                 running = {str(task.get("task_id")) for task in data.get("tasks") or ()}
                 self.tasks = {key: task for key, task in self.tasks.items() if key in running}
             case "compact_boundary":
-                after = _object(data.get("compact_metadata")).get("post_tokens")
+                after = object_of(data.get("compact_metadata")).get("post_tokens")
                 self.meter = self.meter.compacted(Context(after if isinstance(after, int) else 0))
             case "api_retry":
                 yield Retrying(
@@ -306,11 +318,6 @@ class Reader:
                 str(data.get("description") or ""),
                 self._commands.get(str(data.get("tool_use_id"))),
             )
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    """A JSON object as it is; anything else that a gateway sent in its place is empty."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def _words(message: AssistantMessage) -> str:

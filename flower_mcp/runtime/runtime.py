@@ -26,6 +26,7 @@ from flower_mcp.runtime.hearing import forget_requests
 from flower_mcp.runtime.permissions import Asker
 from flower_mcp.runtime.present import Present, present_of
 from flower_mcp.runtime.record import Books, OnEvent
+from flower_mcp.runtime.signals import What
 from flower_mcp.runtime.step import Setting, StepRun
 from flower_mcp.runtime.trust import Belief, claim
 from flower_mcp.workbench.files import make_home
@@ -132,7 +133,7 @@ class Runtime:
     def stop(self, step: str | None = None) -> None:
         """Ask a running step (or all of them) to stop at its next message boundary, 10 s from now at most."""
         for run in self._chosen(step):
-            run.ask("stop")
+            run.ask(What.STOP)
 
     def say(self, text: str, step: str | None = None, *, by: By = By.SAY) -> None:
         """Say something to a running step (or to all of them): its session is told with its next request.
@@ -154,7 +155,7 @@ class Runtime:
     def hand_off(self, step: str | None = None) -> None:
         """Ask a running step (or all of them) for a handoff at its next message boundary."""
         for run in self._chosen(step):
-            run.ask("handoff")
+            run.ask(What.HANDOFF)
 
     def hold(self, step: str | None = None) -> None:
         """Keep the successor of a running step (or of all of them) from starting, until `release`."""
@@ -171,7 +172,7 @@ class Runtime:
     def launch_now(self, step: str | None = None) -> None:
         """Close the edit window of a running step (or of all of them), and launch what stands in the document."""
         for run in self._chosen(step):
-            run.ask("launch")
+            run.ask(What.LAUNCH)
 
     def place(self, step: str) -> Place | None:
         """Where in the books a running step stands: what a line about it carries. None when it does not run here."""
@@ -348,5 +349,5 @@ def _rows(books: Books) -> tuple[tuple[Mapping[str, Any], ...], tuple[str, ...]]
     """The manifest's rows; what is wrong with the file is told when it is next written."""
     try:
         return books.manifest.rows(), ()
-    except (OSError, FlowerError, FilesError) as error:
+    except (OSError, FlowerError) as error:
         return (), (str(error),)

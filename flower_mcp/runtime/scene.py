@@ -2,7 +2,8 @@
 
 Pointers, at most 40 lines: where git stands, what was stopped at the handoff, which processes live on. Every path in it
 leads somewhere as seen from the workspace, or is marked gone. The workspace's own git configuration must not run
-anything while we look (hooks, fsmonitor); a slow or broken git costs 5 s at most.
+anything while we look (hooks, fsmonitor); a slow or broken git costs 5 s at most, and what it
+has not told by then.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from flower_mcp.runtime.signals import BackgroundTask
 
 MOST_LINES = 40
 MOST_FILES = 20
-GIT_TIMEOUT = 5.0  # seconds
+GIT_TIMEOUT = 5.0  # seconds for all that is asked of git
 QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false")  # each of them runs a program
 LONGEST_PATH = 400  # characters
 GONE = " (gone)"
@@ -31,30 +32,31 @@ async def _git(workspace: Path, *arguments: str) -> str:
     """What git prints, "" when there is no repository or no git."""
     quiet = [part for setting in QUIET for part in ("-c", setting)]
     command = ["git", "--no-optional-locks", *quiet, *arguments]
-    with anyio.move_on_after(GIT_TIMEOUT):
-        try:
-            done = await anyio.run_process(
-                command, cwd=workspace, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-        except OSError:
-            return ""
-        return os.fsdecode(done.stdout) if done.returncode == 0 else ""
-    return ""
+    try:
+        done = await anyio.run_process(
+            command, cwd=workspace, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        return ""
+    return os.fsdecode(done.stdout) if done.returncode == 0 else ""
 
 
 async def git_lines(workspace: Path) -> list[str]:
-    """Head, branch and changed files of the workspace's repository."""
-    status = await _git(workspace, "status", "--porcelain=v1", "--branch", "--untracked-files=normal", "-z")
-    if not status:
-        return []
-    branch, *changed = _entries(status)
-    head = one_line(await _git(workspace, "log", "-1", "--format=%h %s"), 100) or "(no commit yet)"
-    lines = [f"- git: {one_line(branch.removeprefix('## '), 200)}, head {head}"]
-    if changed:
-        top = Path((await _git(workspace, "rev-parse", "--show-toplevel")).rstrip("\n"))
-        lines += [f"- git: {_seen_from(workspace, top, entry)}" for entry in changed[:MOST_FILES]]
-    if len(changed) > MOST_FILES:
-        lines.append(f"- git: and {len(changed) - MOST_FILES} more changed files (git status)")
+    """Head, branch and changed files of the workspace's repository; what git told within the limit."""
+    lines: list[str] = []
+    with anyio.move_on_after(GIT_TIMEOUT):
+        status = await _git(workspace, "status", "--porcelain=v1", "--branch", "--untracked-files=normal", "-z")
+        if not status:
+            return []
+        branch, *changed = _entries(status)
+        lines.append(f"- git: {one_line(branch.removeprefix('## '), 200)}")
+        head = one_line(await _git(workspace, "log", "-1", "--format=%h %s"), 100) or "(no commit yet)"
+        lines[0] += f", head {head}"
+        if changed:
+            top = Path((await _git(workspace, "rev-parse", "--show-toplevel")).rstrip("\n"))
+            lines += [f"- git: {_seen_from(workspace, top, entry)}" for entry in changed[:MOST_FILES]]
+        if len(changed) > MOST_FILES:
+            lines.append(f"- git: and {len(changed) - MOST_FILES} more changed files (git status)")
     return lines
 
 

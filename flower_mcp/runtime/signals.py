@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from flower_mcp.core.failures import Outcome
@@ -79,11 +80,21 @@ class Gone:
     outcome: Outcome
 
 
+class What(StrEnum):
+    """What a step is asked for from outside: a stop or a handoff at the next boundary, to launch what stands in the
+    open window, or only to look again at what it waits for."""
+
+    STOP = "stop"
+    HANDOFF = "handoff"
+    LAUNCH = "launch"
+    LOOK = "look"
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Somebody asks for something from outside: a stop (at the next boundary), or a handoff."""
+    """Somebody asks for something from outside."""
 
-    what: str
+    what: What
 
 
 Signal = Said | Used | Measured | TurnEnded | Idle | Retrying | Stuck | Gone | Asked

@@ -2,7 +2,8 @@
 
 A successor's process may be started while its predecessor still writes (a prompt then reaches the model in a tenth of
 a second instead of a quarter), and is used only if nothing happened meanwhile that it ought to have seen. One that is
-not used is closed like any other session: it has been given no prompt, so it left no transcript.
+not used is closed like any other session: it has been given no prompt, so it left no transcript. What can hurt: its
+budget is that of its start, so with one it is started only when the handoff turn has been paid for.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ from flower_mcp.runtime.paying import Paying
 from flower_mcp.runtime.permissions import Asker, Permissions
 from flower_mcp.runtime.record import Books, OnEvent, Record
 from flower_mcp.runtime.session import Session
-from flower_mcp.runtime.signals import Asked, Signal, Stuck
+from flower_mcp.runtime.signals import Asked, Signal, Stuck, What
 from flower_mcp.runtime.starting import Spare, build
 from flower_mcp.runtime.waiting import Waits
 from flower_mcp.workbench.holds import Holds
@@ -243,22 +243,22 @@ class StepRun:
                     signal = filled(self, came)
         return None if signal is None else await self.waits.look_into(signal)
 
-    def ask(self, what: str) -> None:
-        """From outside: `stop` or `handoff`, at the next message boundary; `launch` what stands in the open window."""
-        if what == "stop":
+    def ask(self, what: What) -> None:
+        """Take in what is asked for from outside."""
+        if what is What.STOP:
             self.stop_asked = True
             self.stop_by = min(self.stop_by, anyio.current_time() + STOP_GRACE)
             for session in [each for each in self._sessions if not each.alive]:
                 session.close()  # nothing runs in it yet, and a CLI that hangs would have to be waited for
-        elif what == "handoff":
+        elif what is What.HANDOFF:
             self.handoff_asked = True
-        elif what == "launch":
+        elif what is What.LAUNCH:
             self.launch_asked = self.record.live.state in (State.EDITING, State.HELD)
         self._send.send_nowait((None, Asked(what)))
 
     def wake(self) -> None:
         """Have the step look again at what it waits for."""
-        self._send.send_nowait((None, Asked("look")))
+        self._send.send_nowait((None, Asked(What.LOOK)))
 
     async def tell(self) -> bool:
         """Tell the living session, at a boundary, what a person changed or said; whether there was something."""

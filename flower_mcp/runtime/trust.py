@@ -163,7 +163,7 @@ def left_out_note(out: tuple[Brought, ...]) -> str:
 
 def _folders(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """The workspace and the folders above it, to the top of its repository; outside of one, to the home folder."""
-    home = Path(environ.get("HOME") or "~").expanduser()
+    home = Path(os.path.realpath(Path(environ.get("HOME") or "~").expanduser()))  # as the workspace is: no links
     for folder in (workspace, *workspace.parents):
         if folder in (home, folder.parent):
             return  # what lies there is the user's own

@@ -6,14 +6,13 @@ one scan and no file is opened for it; and the name of one step may begin with t
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from flower_mcp.workbench.files import read_whole, revision
+from flower_mcp.workbench.files import entries, read_whole, revision
 from flower_mcp.workbench.names import TIMESTAMP, timestamp
 
 _SUFFIX = ".md"
@@ -47,15 +46,14 @@ def names(folder: Path, name: str) -> Iterator[Path]:
 
 
 def versions(folder: Path, name: str) -> tuple[Version, ...]:
-    """The archived versions of a step with this file name, oldest first. No file is opened."""
+    """The archived versions of a step with this file name, oldest first. No file is opened. Raises FilesError."""
     prefix = f"{name}-"
     found: list[Version] = []
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            if not entry.name.startswith(prefix) or not entry.name.endswith(_SUFFIX):
-                continue
-            stamp = entry.name[len(prefix) : -len(_SUFFIX)]
-            if TIMESTAMP.fullmatch(stamp) and entry.is_file(follow_symlinks=False):
-                with suppress(FileNotFoundError):  # an edit that was put back takes its own version away again
-                    found.append(Version(Path(entry.path), stamp, entry.stat(follow_symlinks=False).st_mtime))
+    for entry in entries(folder):
+        if not entry.name.startswith(prefix) or not entry.name.endswith(_SUFFIX):
+            continue
+        stamp = entry.name[len(prefix) : -len(_SUFFIX)]
+        if TIMESTAMP.fullmatch(stamp) and entry.is_file(follow_symlinks=False):
+            with suppress(OSError):  # an edit that was put back takes its own version away again
+                found.append(Version(Path(entry.path), stamp, entry.stat(follow_symlinks=False).st_mtime))
     return tuple(sorted(found, key=lambda version: version.replaced_at))

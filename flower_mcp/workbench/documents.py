@@ -33,7 +33,7 @@ from flower_mcp.workbench.files import (
     telling,
 )
 from flower_mcp.workbench.json_files import mask
-from flower_mcp.workbench.names import file_name
+from flower_mcp.workbench.names import document_name, file_name
 from flower_mcp.workbench.swap import swap, swap_if
 
 _NEWEST = 8  # versions in the archive that are compared with one that is to be kept
@@ -109,7 +109,7 @@ class Documents:
 
     def path(self, step: str) -> Path:
         """Where the step's document lies. Raises FilesError when a link leads out of the workbench."""
-        return inside(self.root, self.notes / f"交接-{file_name(step)}.md")
+        return inside(self.root, self.notes / document_name(step))
 
     def read(self, step: str, known: Document | None = None) -> Document | None:
         """The step's document, None when there is none. Never fails on its text. Raises FilesError.
@@ -216,7 +216,7 @@ class Documents:
         return next(name for name in self._names(step) if create(name, data))
 
     def history(self, step: str) -> tuple[Version, ...]:
-        """The versions before the current one, oldest first. No file is opened for it."""
+        """The versions before the current one, oldest first. No file is opened for it. Raises FilesError."""
         return archive.versions(inside(self.root, self.archive), file_name(step))
 
     def _put(self, step: str, path: Path, data: bytes, expected: str | None) -> Path | None:

@@ -57,6 +57,13 @@ def read_with_time(path: Path) -> tuple[bytes, float] | None:
             return file.read(), facts.st_mtime
 
 
+def entries(folder: Path) -> tuple[os.DirEntry[str], ...]:
+    """What lies in a folder, in no order; nothing when there is none. Raises FilesError."""
+    with telling(folder, "listed"), suppress(FileNotFoundError), os.scandir(folder) as found:
+        return tuple(found)
+    return ()
+
+
 def refuse_other(path: Path) -> None:
     """Raise FilesError when a folder, a pipe or the like is at the path, and not a file."""
     with telling(path, "found"):

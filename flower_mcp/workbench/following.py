@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -19,9 +20,10 @@ from flower_mcp.core.decode import decode
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.faults import Fault, FaultKind, new_faults
 from flower_mcp.core.handoff import Handoff
+from flower_mcp.workbench.archive import Version
 from flower_mcp.workbench.documents import Documents
 from flower_mcp.workbench.files import read_with_time, revision
-from flower_mcp.workbench.names import file_name
+from flower_mcp.workbench.names import document_name
 
 _SETTLED = 100_000_000  # nanoseconds; a file changed just now may change again without a new time
 
@@ -82,7 +84,7 @@ class Follower:
     def __init__(self, documents: Documents, step: str, say: Callable[[str], None]) -> None:
         self.documents = documents
         self.step = step
-        self.path = documents.notes / f"交接-{file_name(step)}.md"  # for names alone; reading looks for links first
+        self.path = documents.notes / document_name(step)  # for names alone; reading looks for links first
         self.last = NOTHING
         self._signature: Signature | None = None
         self._say = say
@@ -116,8 +118,11 @@ class Follower:
         return None if archived is None else str(archived)
 
     def archived(self, wanted: str) -> Seen | None:
-        """The newest archived version with this revision, None when there is none."""
-        for version in reversed(self.documents.history(self.step)):
+        """The newest archived version with this revision, None when there is none that can be read."""
+        versions: tuple[Version, ...] = ()
+        with suppress(FlowerError):
+            versions = self.documents.history(self.step)
+        for version in reversed(versions):
             try:
                 data = version.data()
             except FlowerError:

@@ -7,7 +7,6 @@ after its taker has recorded it, and one that cannot be read is set aside, not r
 from __future__ import annotations
 
 import json
-import os
 import string
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from flower_mcp.core.books import iso, seconds
-from flower_mcp.workbench.files import create, make_folder, read_whole, telling
+from flower_mcp.workbench.files import create, entries, make_folder, read_whole, telling
 from flower_mcp.workbench.json_files import dump, set_aside
 from flower_mcp.workbench.names import TIMESTAMP, timestamp, timestamp_seconds
 
@@ -114,11 +113,17 @@ def take(
 
 
 def _stamps(folder: Path) -> list[str]:
-    """The timestamps of the waiting messages, oldest first."""
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        names = (entry.name.removesuffix(_SUFFIX) for entry in entries if entry.name.endswith(_SUFFIX))
-        return sorted(name for name in names if TIMESTAMP.fullmatch(name))
-    return []
+    """The timestamps of the waiting messages, oldest first; files with other names are not ours. Raises FilesError."""
+    names = (entry.name.removesuffix(_SUFFIX) for entry in entries(folder) if entry.name.endswith(_SUFFIX))
+    return sorted(name for name in names if TIMESTAMP.fullmatch(name) and _has_next(name))
+
+
+def _has_next(stamp: str) -> bool:
+    """Whether it names a moment, and one that a later message's name can follow."""
+    try:
+        return timestamp(timestamp_seconds(stamp) + _TICK) > stamp
+    except (ValueError, OverflowError):
+        return False
 
 
 def _message(data: bytes) -> Message:

@@ -8,7 +8,6 @@ file that cannot be read is set aside only by whoever holds that lock, since els
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
@@ -22,7 +21,7 @@ from flower_mcp.workbench import archive as archives
 from flower_mcp.workbench import drafts, inbox, journal
 from flower_mcp.workbench.book_text import text_of
 from flower_mcp.workbench.drafts import Draft
-from flower_mcp.workbench.files import create, inside, make_folder, make_home, read_whole, write_whole
+from flower_mcp.workbench.files import create, entries, inside, make_folder, make_home, read_whole, write_whole
 from flower_mcp.workbench.inbox import Message, Waiting
 from flower_mcp.workbench.json_files import read_json_file, set_aside
 from flower_mcp.workbench.locks import RunLock, is_held, write_lock
@@ -86,15 +85,14 @@ class Live:
         return create(self._ready(self._path(live.step, ".json")), data.encode())
 
     def steps(self) -> tuple[str, ...]:
-        """The true names of all steps that something is known of, the one that changed last first."""
+        """The true names of all steps of which something is known, the last to change first. Raises FilesError."""
         found: list[tuple[float, str]] = []
-        with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(".json") and entry.is_file(follow_symlinks=False):
-                    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                        step = json.loads(Path(entry.path).read_bytes())["step"]
-                        if isinstance(step, str) and entry.name == f"{file_name(step)}.json":
-                            found.append((entry.stat().st_mtime, step))
+        for entry in entries(self.folder):
+            if entry.name.endswith(".json") and entry.is_file(follow_symlinks=False):
+                with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+                    step = json.loads(Path(entry.path).read_bytes())["step"]
+                    if isinstance(step, str) and entry.name == f"{file_name(step)}.json":
+                        found.append((entry.stat().st_mtime, step))
         return tuple(step for _, step in sorted(found, key=lambda one: one[0], reverse=True))
 
     def path(self, step: str) -> Path:

@@ -22,6 +22,7 @@ _INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Cn", "Zl", "Zp"))  # control, format,
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)$", re.IGNORECASE)
 _TIMESTAMP = "%Y%m%dT%H%M%S.%fZ"
 TIMESTAMP = re.compile(r"\d{8}T\d{6}\.\d{6}Z")
+DOCUMENT, TASK, MARKDOWN = "交接-", "任务-", ".md"  # what stands around a step's part in the names of its two files
 
 
 def file_name(step: str) -> str:
@@ -40,6 +41,16 @@ def file_name(step: str) -> str:
         return safe
     mark = sha256(step.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK_DIGITS]
     return f"{_cut(safe, LONGEST - 1 - _MARK_DIGITS) or UNNAMED}-{mark}"
+
+
+def document_name(step: str) -> str:
+    """The name of the step's document."""
+    return f"{DOCUMENT}{file_name(step)}{MARKDOWN}"
+
+
+def task_name(step: str) -> str:
+    """The name of the file with all that the person said to the step."""
+    return f"{TASK}{file_name(step)}{MARKDOWN}"
 
 
 def timestamp(seconds: float) -> str:

@@ -19,7 +19,7 @@ from flower_mcp.core.books import iso
 from flower_mcp.core.decode import decode, encode
 from flower_mcp.workbench import archive
 from flower_mcp.workbench.files import create, inside, make_folder, make_home, read_whole, revision
-from flower_mcp.workbench.names import file_name
+from flower_mcp.workbench.names import file_name, task_name
 from flower_mcp.workbench.swap import swap, swap_if
 
 
@@ -51,7 +51,7 @@ class Tasks:
 
     def path(self, step: str) -> Path:
         """Where the step's words lie. Raises FilesError when a link leads out of the workbench."""
-        return inside(self.root, self.notes / f"任务-{file_name(step)}.md")
+        return inside(self.root, self.notes / task_name(step))
 
     def start(self, step: str, words: str) -> Path:
         """Begin anew with these words; what was there goes to the archive. Raises FilesError, LockTimeout."""

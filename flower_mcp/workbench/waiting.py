@@ -23,11 +23,11 @@ from flower_mcp.core.waiting import Lying
 from flower_mcp.workbench.files import inside, read_whole, read_with_time, revision
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.locks import is_held
-from flower_mcp.workbench.names import LONGEST, file_name
+from flower_mcp.workbench.names import DOCUMENT, LONGEST, MARKDOWN, TASK, file_name
 from flower_mcp.workbench.taken import Taken
 
 FOLDER, NOTES, LIVE = ".flower", "notes", "live"
-DOCUMENT, TASK, MARKDOWN, STATE, LOCK = "交接-", "任务-", ".md", ".json", ".lock"
+STATE, LOCK = ".json", ".lock"
 LOOKED_AT = 50  # steps, the ones that changed last
 _MARKED = re.compile(r"-[0-9a-f]{6}$")  # how the files of a step end whose name is no file's name
 

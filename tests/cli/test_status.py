@@ -138,6 +138,7 @@ def with_archive(workspace: Path, ages: dict[str, list[float]]) -> Workbench:
 def test_old_versions_are_those_over_the_age_without_each_steps_newest(workspace: Path) -> None:
     workbench = with_archive(workspace, {"work": [1, 40, 50, 60], "work-2": [100, 200]})
     (workbench.notes / "archive" / "交接" / "a remark.md").write_text("a person's")
+    (workbench.notes / "archive" / "交接" / "work-20261345T120000.000000Z.md").write_text("no date")
     outside = workspace / "outside.md"
     outside.write_text("kept")
     (workbench.notes / "archive" / "交接" / f"work-{timestamp(0)}.md").symlink_to(outside)
@@ -145,7 +146,8 @@ def test_old_versions_are_those_over_the_age_without_each_steps_newest(workspace
     old = old_versions(workbench, before=time.time() - 30 * DAY, keep=1)
 
     assert sorted(each.path.read_text() for each in old) == ["work 40\n", "work 50\n", "work 60\n", "work-2 200\n"]
-    assert old_versions(workbench, before=time.time() - 30 * DAY, keep=9) == []
+    for keep in (4, 5, 6, 9):
+        assert old_versions(workbench, before=time.time() - 30 * DAY, keep=keep) == []
     assert len(old_versions(workbench, before=time.time(), keep=0)) == 6
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flower_mcp.core import changes as module
+from flower_mcp.core import fence
 from flower_mcp.core.changes import (
     AFTER_SHOWN,
     BEFORE_SHOWN,
@@ -47,6 +47,19 @@ def test_what_stands_outside_the_sections_is_shown_as_lines() -> None:
     assert names_of(changes(TEXT, other)) == "outside the sections"
 
 
+def test_what_stands_outside_is_shown_beside_a_changed_section_too() -> None:
+    other = TEXT.replace("# 交接 · work", "# 交接 · work\n<!-- ask Ann -->").replace("Run it.", "Stop.")
+    assert changes(TEXT, other) == (Change("next", "Run it.", "Stop."), Change(OUTSIDE, "", "<!-- ask Ann -->"))
+    assert sections_changed(TEXT, other) == ("next",)
+
+
+def test_unknown_sections_of_one_name_are_told_apart() -> None:
+    two = TEXT + "\n## Notes\n\nOne.\n\n## Notes\n\nTwo.\n"
+    assert changes(two, two.replace("One.", "Ein.")) == (Change("Notes", "One.", "Ein."),)
+    assert changes(two, two.replace("Two.", "Zwei.")) == (Change("Notes", "Two.", "Zwei."),)
+    assert changes(TEXT, two) == (Change("Notes", "", "One."), Change("Notes", "", "Two."))
+
+
 def test_line_ends_and_a_bom_are_no_change() -> None:
     assert changes(TEXT, "\ufeff" + TEXT.replace("\n", "\r\n")) == ()
     assert names_of(()) == "nothing but blanks"
@@ -82,7 +95,7 @@ def test_a_text_cannot_close_its_own_fence() -> None:
 
 
 def test_a_tag_is_lengthened_until_the_text_does_not_hold_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_TAG", 1)
+    monkeypatch.setattr(fence, "_TAG", 1)
     digits = "0123456789abcdef"
     told = late_text((Change("next", "", digits),), path="p")
     tag = told.partition("<now-")[2].partition(">")[0]
@@ -105,3 +118,18 @@ def test_exactly_the_fields_that_differ_are_named(doing: str, coming: str, other
     read = [Handoff.from_markdown(each.to_markdown()) for each in (before, after)]
     expected = ("doing",) if read[0].doing != read[1].doing else ()
     assert sections_changed(before.to_markdown(), after.to_markdown()) == expected
+
+
+@given(WORDS, WORDS, st.booleans(), st.booleans())
+def test_a_remark_outside_the_sections_is_told_whatever_else_changed(
+    doing: str, notes: str, above: bool, twice: bool
+) -> None:
+    extras = (Extra("## Notes", notes, "next"), *([Extra("## Notes", "n", "scene")] if twice else []))
+    before = Handoff(step="s", doing="It.", next="Go on.", extra=(Extra("## Notes", "n", "next"),)).to_markdown()
+    after = Handoff(step="s", doing=doing, next="Go on.", extra=extras).to_markdown()
+    remark = "<!-- ASK ANN -->\n"
+    told = changes(before, remark + after if above else after.replace("## 下一步", remark + "## 下一步"))
+    assert [change.after for change in told if change.section == OUTSIDE] == ["<!-- ASK ANN -->"]
+    assert {change.section for change in changes(before, after)} == {
+        change.section for change in told if change.section != OUTSIDE
+    }

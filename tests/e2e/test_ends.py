@@ -14,9 +14,11 @@ from flower_mcp.core.errors import Busy
 from flower_mcp.demo.model import ScriptedModel, Story, each_session, failure, overflow, text, tool
 from tests.e2e.harness import marked, wait_until_async
 from tests.e2e.steps import (
+    DOCUMENT,
     bash,
     document_path,
     handing_over,
+    is_asked,
     is_running,
     policy,
     run_step,
@@ -146,14 +148,15 @@ async def test_turns_count_over_generations(model: ScriptedModel, workspace: Pat
 
 
 async def test_a_budget_counts_over_generations_and_says_how_to_go_on(model: ScriptedModel, workspace: Path) -> None:
-    first = handing_over(bash("echo").but(output=5_000).at(40_000), bash("echo").but(output=5_000).at(155_000))
-    second = Story([bash("echo").but(output=30_000).at(30_000) for _ in range(9)])
+    work = [bash("echo").but(output=5_000).at(40_000), bash("echo").but(output=5_000).at(155_000)]
+    first = Story(work, branches=[(is_asked, text(DOCUMENT).but(output=20_000).at(156_000))])
+    second = Story([bash("echo").but(output=5_000).at(30_000) for _ in range(9)])
     model.script = each_session(first, second)
     run = await run_step(workspace, agent=spec(max_budget_usd=1.0))
     assert run.result.state == "stopped"
     assert 0 < second.told < 9
     assert "of 1.00 USD; go on with --budget" in (run.result.error or "")
-    assert (run.result.cost_usd or 0) >= 1.0
+    assert 1.0 <= (run.result.cost_usd or 0) < 1.1  # the last message alone is beyond it, not the document too
 
     again = await run_step(workspace, "", agent=spec(max_budget_usd=1.0))
     assert again.result.state == "stopped"

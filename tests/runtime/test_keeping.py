@@ -28,6 +28,15 @@ def test_the_private_files_are_private_and_go_with_close(tmp_path: Path) -> None
     assert not kept.folder.exists()
 
 
+@pytest.mark.parametrize("torn", range(11, 28))
+def test_a_torn_report_tells_what_it_tells_and_fails_nobody(tmp_path: Path, torn: int) -> None:
+    kept = prepare(CLI, tmp_path / "keepers", run_id="run", ours={})
+    (kept.folder / "report").write_bytes("12 sleep 60\n345 echo 交接\n".encode()[:torn])
+    first, *rest = kept.ended()
+    assert (first.pid, first.command) == (12, "sleep 60")
+    assert [each.pid for each in rest] == ([345] if torn >= len("12 sleep 60\n345 ") else [])
+
+
 @pytest.mark.parametrize(("name", "value"), [("A=B", ""), ("", "x"), ("A\0", "x"), ("A", "x\0y")])
 def test_a_variable_that_no_process_can_have_is_refused(tmp_path: Path, name: str, value: str) -> None:
     with pytest.raises(Usage, match="environment variable"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,6 +107,49 @@ def test_the_sessions_own_command_explains_a_change_once(run: StepRun) -> None:
     path_of(run).write_text(path_of(run).read_text().replace("Mine.", "Theirs."))
     run.late.notice()
     assert told(run) == [("next", "Mine.", "Theirs.")]
+
+
+def edit(old: str, new: str) -> Used:
+    """A session's Edit of the document."""
+    return Used("Edit", old, {"file_path": ".flower/notes/交接-work.md", "old_string": old, "new_string": new})
+
+
+@pytest.mark.parametrize("landed", [0, 1, 2], ids=["none yet", "the first", "the first two"])
+def test_edits_of_one_message_are_the_sessions_own_however_many_had_been_made_when_the_last_began(
+    run: StepRun, landed: int
+) -> None:
+    edits = [edit("Old.", "Older."), edit("Run it.", "Run."), edit("Run.", "Run it twice.")]
+
+    def make(some: list[Used]) -> None:
+        for each in some:
+            path_of(run).write_text(
+                path_of(run).read_text().replace(each.input["old_string"], each.input["new_string"])
+            )
+
+    long_ago = time.time() - 60
+    os.utime(path_of(run), (long_ago, long_ago))
+    for each in edits[:2]:
+        run.late.take(each)
+    make(edits[:landed])
+    os.utime(path_of(run), (long_ago, long_ago))
+    run.late.take(edits[2])
+    make(edits[landed:])
+    run.late.notice()
+    assert told(run) == []
+    path_of(run).write_text(path_of(run).read_text().replace("twice", "thrice"))
+    run.late.notice()
+    assert told(run) == [("next", "Run it twice.", "Run it thrice.")]
+
+
+def test_a_save_before_the_sessions_own_edit_is_told_and_the_edit_is_not(run: StepRun) -> None:
+    run.late.take(edit("Old.", "Older."))
+    path_of(run).write_text(path_of(run).read_text().replace("Run it.", "Stop."))
+    long_ago = time.time() - 60
+    os.utime(path_of(run), (long_ago, long_ago))
+    run.late.take(edit("Stop.", "Stop now."))
+    path_of(run).write_text(path_of(run).read_text().replace("Old.", "Older.").replace("Stop.", "Stop now."))
+    run.late.notice()
+    assert told(run) == [("next", "Run it.", "Stop.")]
 
 
 def test_without_a_workbench_nothing_happens(tmp_path: Path) -> None:

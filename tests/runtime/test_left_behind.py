@@ -5,6 +5,7 @@ Without the CLI: a run is put together and looks at what was left, as it does be
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -253,3 +254,27 @@ async def test_a_workspace_that_was_moved_goes_on_from_its_document(left: Left, 
 
     assert (await look(run))[0] is DOCUMENT  # its text was frozen on this machine; whose folder it was is not known
     assert any("unknown" in note for note in notes), notes
+
+
+@pytest.mark.parametrize("name", ["work.inbox", "交接"], ids=["inbox", "archive"])
+async def test_a_folder_that_cannot_be_listed_stops_nobody_and_the_end_of_the_run_closes_its_books(
+    name: str, left: Left, started: list[StepRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.scandir
+
+    def refused(place: Path | str = ".") -> object:
+        if Path(place).name == name:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+        return real(place)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    document = Workbench(left.workspace).documents.path("work")
+    run, ending, _ = await start(left, started)
+    run.late.resume("000000000000")
+    run.late.begin()
+    document.write_text(document.read_text().replace("Go on.", "Stop."))
+    run.late.end()
+    run.hearing.end()
+    assert ending is LIVING
+    assert [error for error in run.record.row.errors if f"{name} cannot be listed: Permission denied" in error]
+    assert any("change of next came too late" in error for error in run.record.row.errors)

@@ -92,6 +92,34 @@ def test_another_machines_folder_stays(tmp_path: Path, dead: int) -> None:
     assert clear_folders(tmp_path) == ()
 
 
+@pytest.mark.parametrize("gone", [("launcher", "settings"), ("host", "settings", "launcher"), ("host",), ()])
+def test_a_folder_that_lacks_a_file_goes_when_it_has_lain_for_a_while(
+    tmp_path: Path, dead: int, gone: tuple[str, ...]
+) -> None:
+    kept = prepared_by(tmp_path, dead)
+    for name in gone:
+        (kept.folder / name).unlink()
+    if not gone:
+        (kept.folder / "settings").write_bytes(b"")  # killed before the first byte
+    assert clear_folders(tmp_path) == ()
+    os.utime(kept.folder, (1, 1))
+    process = subprocess.Popen(["/bin/sleep", "60"], env={"FLOWER_KEEPER": kept.id})
+    try:
+        assert clear_folders(tmp_path) == ()
+    finally:
+        process.kill()
+        process.wait()
+    assert clear_folders(tmp_path) == (kept.folder,)
+
+
+def test_another_machines_half_a_folder_stays(tmp_path: Path, dead: int) -> None:
+    kept = prepared_by(tmp_path, dead)
+    (kept.folder / "settings").unlink()
+    (kept.folder / "host").write_text("elsewhere")
+    os.utime(kept.folder, (1, 1))
+    assert clear_folders(tmp_path) == ()
+
+
 def test_an_owner_that_began_later_is_none(tmp_path: Path) -> None:
     kept = prepared_by(tmp_path, os.getpid())
     os.utime(kept.folder / "settings", (1, 1))

@@ -16,8 +16,9 @@ from flower_mcp.core.books import DocumentState, Generation, LiveStep, State, St
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.errors import FilesError
 from flower_mcp.core.failures import Failure, Outcome
+from flower_mcp.core.figures import Cost
 from flower_mcp.core.policy import WindowSource
-from flower_mcp.runtime import handoff_turn, opening, step, working
+from flower_mcp.runtime import freezing, handoff_turn, opening, step, working
 from flower_mcp.runtime.handing import Handing
 from flower_mcp.runtime.handoff_turn import new_draft, write
 from flower_mcp.runtime.hearing import Heard
@@ -27,7 +28,7 @@ from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import Rewinding
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.rewind import _draft
-from flower_mcp.runtime.signals import Asked, BackgroundTask, Idle, Signal, Stuck, TurnEnded
+from flower_mcp.runtime.signals import Asked, BackgroundTask, Idle, Signal, Stuck, TurnEnded, What
 from flower_mcp.runtime.step import Break, StepRun
 from flower_mcp.workbench.learned import LearnedWindows
 from flower_mcp.workbench.tasks import By
@@ -97,6 +98,30 @@ async def test_a_successor_that_is_started_again_after_a_wait_leaves_no_process_
     assert [each.is_closing for each in built] == [True, False]
     assert run.spare is not None
     assert run.spare.session is cast(Any, built[1])
+
+
+async def test_with_a_budget_a_successor_starts_once_the_document_is_paid_for_and_only_with_what_is_left(
+    run: StepRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def opened(_run: StepRun, given: Opening, *_: object, **__: object) -> object:
+        return Ending.OPENED, Guard.ANY
+
+    monkeypatch.setattr(step, "build", lambda _run, given: Process(given.session_id))
+    monkeypatch.setattr(opening, "_open", opened)
+    run._tasks = cast(Any, SimpleNamespace(start_soon=lambda *_given: None))
+    run.spec = replace(run.spec, max_budget_usd=1.0)
+    opening.start_ahead(run)
+    assert cast(Any, run).spare is None
+    run.costs.report("one", Cost(0.25))  # the handoff turn
+    await freezing.degrade(run)
+    spare = cast(Any, run.spare)
+    assert spare.opening.budget_usd == 0.75
+    await launch(run)
+    assert cast(Any, run).spare is spare
+    run.costs.report("one", Cost(0.5))
+    await launch(run)
+    assert cast(Any, run).spare is None
+    assert spare.session.is_closing
 
 
 async def test_a_session_that_owes_its_handoff_still_owes_it_when_it_could_not_be_resumed_at_once(
@@ -241,7 +266,7 @@ async def test_an_answer_that_reached_the_window_teaches_it_although_we_interrup
 
 
 async def test_a_stop_that_was_heard_before_the_break_at_the_line_begins_no_handoff(run: StepRun) -> None:
-    living(run, Asked("stop"), TurnEnded(Outcome(terminal_reason="hook_stopped"), messages=2))
+    living(run, Asked(What.STOP), TurnEnded(Outcome(terminal_reason="hook_stopped"), messages=2))
     run.stop_asked, run.stop_by, run.breaking = True, anyio.current_time() + 60, Break.LINE
     with anyio.fail_after(5):
         assert await working.work(run) == (Ending.STOP, Guard.ANY)

@@ -42,7 +42,7 @@ def usage(input: int = 0, creation: int = 0, read: int = 0, output: int = 0) -> 
 
 
 def said(
-    text: str = "", message_id: str = "m1", context: int = 0, *tools: ToolUseBlock, **more: Any
+    text: str = "", message_id: str | None = "m1", context: int = 0, *tools: ToolUseBlock, **more: Any
 ) -> AssistantMessage:
     """A message of the main thread, unless `parent_tool_use_id` is given."""
     blocks: list[Any] = [TextBlock(text)] if text else []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from flower_mcp.runtime import scene
 from flower_mcp.runtime.keeping import Running
 from flower_mcp.runtime.scene import (
     HEAD,
@@ -114,6 +115,23 @@ async def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
 @pytest.mark.anyio
 async def test_a_folder_that_is_no_repository_gives_no_lines(tmp_path: Path) -> None:
     assert await git_lines(tmp_path) == []
+
+
+@pytest.mark.anyio
+async def test_a_git_that_hangs_is_asked_nothing_more_and_what_it_told_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, git_itself = tmp_path / "asked", tmp_path / "bin" / "git"
+    git_itself.parent.mkdir()
+    git_itself.write_text(
+        f"#!/bin/sh\necho x >> '{asked}'\n"
+        'case "$*" in *status*) printf "## main\\000 M README.md\\000";; *) exec sleep 60;; esac\n'
+    )
+    git_itself.chmod(0o755)
+    monkeypatch.setenv("PATH", str(git_itself.parent), prepend=os.pathsep)
+    monkeypatch.setattr(scene, "GIT_TIMEOUT", 1.0)
+    assert await git_lines(tmp_path) == ["- git: main"]
+    assert asked.read_text() == "x\nx\n"
 
 
 @pytest.mark.anyio

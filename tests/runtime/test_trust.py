@@ -36,6 +36,15 @@ def test_a_folder_that_brings_only_claude_md_loses_no_source(repository: Path, e
     assert held_back(AgentSpec(), repository, environ, Known()) == (ALL, ())
 
 
+def test_the_users_own_settings_are_nobody_elses_also_where_the_home_folder_is_reached_by_a_link(
+    tmp_path: Path, repository: Path, environ: dict[str, str]
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "home")
+    (repository / ".git").rmdir()
+    linked = {**environ, "HOME": str(tmp_path / "link")}
+    assert held_back(AgentSpec(), repository, linked, Known()) == (ALL, ())
+
+
 @pytest.mark.parametrize(
     "case",
     [

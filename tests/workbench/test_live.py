@@ -242,6 +242,18 @@ def test_messages_come_in_the_order_in_which_they_were_left(live: Live, monkeypa
     assert live.take("work") == ()
 
 
+@pytest.mark.parametrize(
+    "name", ["20261345T120000.000000Z", "20260101T996000.000000Z", "00000101T000000.000000Z", "99991231T235959.999999Z"]
+)
+def test_a_file_whose_name_is_no_moment_is_in_nobodys_way(name: str, live: Live) -> None:
+    first = live.put("work", Message("", "me", Asks.SAY, "one"))
+    (first.parent / f"{name}.json").write_text('{"kind": "stop"}')
+    live.put("work", Message("", "me", Asks.SAY, "two"))
+
+    assert [one.message.text for one in live.waiting("work")] == ["one", "two"]
+    assert all(one.at for one in live.waiting("work"))
+
+
 def test_a_message_is_removed_only_when_it_is_recorded(live: Live) -> None:
     for kind in (Asks.SAY, Asks.HANDOFF, Asks.STOP):
         live.put("work", Message("", "me", kind, f"a secret {SECRET}"))
