@@ -15,24 +15,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure import Void
+
 OURS = (sys.executable, "-m", "flower_mcp.server.main")
 BARE = (sys.executable, str(Path(__file__).with_name("mcp_bare.py")))
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-_HIDDEN = ("ANTHROPIC_", "CLAUDE", "FLOWER_", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
 
 
 class Wire:
-    """A server that was just started. Raises RuntimeError when it goes away or answers with an error."""
+    """A server that was just started. Raises Void when it goes away or answers with an error."""
 
     def __init__(self, command: Sequence[str], folder: Path) -> None:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN)}
         self.process = subprocess.Popen(
             command,
             cwd=folder,
-            env={**environment, "CLAUDE_CONFIG_DIR": str(folder / "claude")},
+            env={**os.environ, "CLAUDE_CONFIG_DIR": str(folder / "claude")},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -52,7 +52,7 @@ class Wire:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the server ended {self.process.wait()}")
+            raise Void(f"the server ended {self.process.wait()}")
         message: dict[str, Any] = json.loads(line)
         return message
 
@@ -62,7 +62,7 @@ class Wire:
         while (message := self.next()).get("id") != self._number:
             pass
         if "result" not in message:
-            raise RuntimeError(f"{method}: {message}")
+            raise Void(f"{method}: {message}")
         result: dict[str, Any] = message["result"]
         return result
 
@@ -70,7 +70,7 @@ class Wire:
         """The result of a tool that succeeds."""
         result = self.request("tools/call", name=tool, arguments=arguments)
         if result.get("isError"):
-            raise RuntimeError(f"{tool}: {result['content']}")
+            raise Void(f"{tool}: {result['content']}")
         return result
 
     def resident(self) -> int:
@@ -78,7 +78,7 @@ class Wire:
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
-        raise RuntimeError("this system does not say how much memory a process holds")
+        raise Void("this system does not say how much memory a process holds")
 
 
 @contextmanager

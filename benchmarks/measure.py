@@ -13,7 +13,9 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -21,7 +23,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-INHERITED = ("ANTHROPIC_", "CLAUDE", "DISABLE_", "FLOWER")
+from flower_mcp.workbench.windows import STATE_FOLDER
+
+# Of a session that this was started in; and what would have Python compile anew at each start, or write unbuffered.
+INHERITED = ("ANTHROPIC_", "CLAUDE", "DISABLE_", "FLOWER", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
 
 
 class Size(StrEnum):
@@ -118,7 +123,7 @@ def check(fact: object, what: str) -> None:
 def ms(samples: Sequence[float]) -> str:
     """The median in milliseconds, as text."""
     value = median(samples) * 1000
-    return f"{value:.{0 if value >= 100 else 1}f} ms"
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} ms"
 
 
 def mb(size: float) -> str:
@@ -129,28 +134,41 @@ def mb(size: float) -> str:
 def run(title: str, measure: Measure) -> None:
     """Measure, print, and exit: 0, 1 when a promise was missed, 2 when the measurement was void.
 
-    A small run breaks no promise: it is there to see the machinery work. Nothing of a session that this was started
-    in is left in the environment.
+    A small run breaks no promise: it is there to see the machinery work. What is measured finds nothing in the
+    environment of a session that this was started in, and keeps what it knows of its user in a folder that goes away.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.NAME", description=f"Measure: {title}.")
     parser.add_argument("--small", action="store_true", help="as little as shows that the machinery works")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the lines there, too")
     given = parser.parse_args()
-    for name in list(os.environ):
-        if name.startswith(INHERITED):
-            del os.environ[name]
     print(title, flush=True)
-    lines = []
-    try:
-        for line in measure(Size.SMALL if given.small else Size.FULL):
-            print(line.text(), flush=True)
-            lines.append(line)
-    except Void as error:
-        print(f"  {error}", file=sys.stderr)
-        sys.exit(2)
+    with tempfile.TemporaryDirectory(prefix="flower-benchmark-state-") as state:
+        _forget_session()
+        os.environ[STATE_FOLDER] = state
+        try:
+            lines = list(_told(measure(Size.SMALL if given.small else Size.FULL)))
+        except Void as error:
+            print(f"  {error}", file=sys.stderr)
+            sys.exit(2)
+        except Exception:  # noqa: BLE001  # what failed in another way is not a promise that was missed
+            traceback.print_exc()
+            sys.exit(2)
     if given.json:
         given.json.write_text(json.dumps({"title": title, "lines": [asdict(line) for line in lines]}), encoding="utf-8")
     sys.exit(0 if given.small or all(line.kept for line in lines) else 1)
+
+
+def _forget_session() -> None:
+    for name in list(os.environ):
+        if name.startswith(INHERITED):
+            del os.environ[name]
+
+
+def _told(lines: Iterator[Line]) -> Iterator[Line]:
+    """The lines, each printed as it comes."""
+    for line in lines:
+        print(line.text(), flush=True)
+        yield line
 
 
 def _number(value: float | None) -> str:
