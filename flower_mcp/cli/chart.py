@@ -17,7 +17,7 @@ from typing import Any
 
 from flower_mcp.cli.choosing import chosen_step, open_workbench
 from flower_mcp.cli.output import Output
-from flower_mcp.cli.show import home_path
+from flower_mcp.cli.phrases import home_path
 from flower_mcp.cli.words import Language, Words, language
 from flower_mcp.core.books import seconds
 from flower_mcp.core.errors import ChartPartMissing, FilesError, NothingThere, Usage

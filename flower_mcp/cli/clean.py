@@ -17,7 +17,7 @@ from pathlib import Path
 
 from flower_mcp.cli.choosing import open_workbench
 from flower_mcp.cli.output import Output
-from flower_mcp.cli.show import home_path
+from flower_mcp.cli.phrases import home_path
 from flower_mcp.cli.words import Words, language
 from flower_mcp.core.errors import Usage
 from flower_mcp.workbench.names import TIMESTAMP, timestamp_seconds

@@ -17,6 +17,7 @@ from flower_mcp import __version__
 from flower_mcp.cli import document_commands, message_commands, settings, step_commands
 from flower_mcp.cli.document_commands import SETTINGS
 from flower_mcp.cli.options import Folder, RunOptions, run_options
+from flower_mcp.cli.width import help_width
 from flower_mcp.core.errors import CallersError, FlowerError, OurError, Usage
 
 _SHORT = "flower.short"  # in click's meta: the command line had no `run` in it
@@ -150,7 +151,7 @@ for command in (*step_commands.COMMANDS, *message_commands.COMMANDS, *document_c
 def answer(arguments: list[str]) -> int:
     """Run a command line; the exit code. Says what is wrong in a sentence on stderr, and raises nothing but Ctrl-C."""
     try:
-        code = flower.main(args=arguments, prog_name="flower", standalone_mode=False)
+        code = flower.main(args=arguments, prog_name="flower", standalone_mode=False, terminal_width=help_width())
     except SystemExit:
         return 0  # click's way of saying that the reader of its output has gone; it has what it wanted
     except Exception as error:  # noqa: BLE001  # the last place that can turn it into a sentence

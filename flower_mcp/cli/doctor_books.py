@@ -11,7 +11,7 @@ import click
 
 from flower_mcp.cli import settings
 from flower_mcp.cli.doctor_finding import Examined, Finding
-from flower_mcp.cli.show import home_path
+from flower_mcp.cli.phrases import home_path
 from flower_mcp.core.errors import FilesError, Usage
 from flower_mcp.workbench.files import what_to_do
 from flower_mcp.workbench.known import Known

@@ -20,7 +20,7 @@ from urllib.request import getproxies_environment
 
 from flower_mcp.cli.account import PROVIDERS, TOKENS, masked_token
 from flower_mcp.cli.doctor_finding import Examined, Finding, has_run_part, output_of
-from flower_mcp.cli.show import home_path
+from flower_mcp.cli.phrases import home_path
 from flower_mcp.core.errors import CliMissing, NoCredentials
 from flower_mcp.workbench.windows import endpoint_of
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from flower_mcp.cli.doctor_finding import Examined, Finding
 from flower_mcp.cli.doctor_server import tools_of
-from flower_mcp.cli.show import home_path
+from flower_mcp.cli.phrases import home_path
 from flower_mcp.workbench.files import read_whole
 from flower_mcp.workbench.known import Known
 

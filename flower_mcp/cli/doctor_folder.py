@@ -16,7 +16,7 @@ from pathlib import Path
 
 from flower_mcp.cli.choosing import local_time
 from flower_mcp.cli.doctor_finding import Examined, Finding
-from flower_mcp.cli.show import home_path
+from flower_mcp.cli.phrases import home_path
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.workbench.locks import RunLock, is_held
 from flower_mcp.workbench.watch import REMOTE, mount_kind

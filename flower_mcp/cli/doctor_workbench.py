@@ -16,7 +16,7 @@ from pathlib import Path
 
 from flower_mcp.cli.clean import old_versions, size_text
 from flower_mcp.cli.doctor_finding import Examined, Finding
-from flower_mcp.cli.show import home_path
+from flower_mcp.cli.phrases import home_path
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.server.steps import Steps
 from flower_mcp.workbench.files import read_whole

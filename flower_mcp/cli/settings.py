@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from flower_mcp.core.errors import Usage
+from flower_mcp.core.errors import FilesError, Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,14 +36,14 @@ def user_file(environ: Mapping[str, str]) -> Path:
     """Where the person's config file is, whether or not there is one."""
     from pathlib import Path
 
+    from flower_mcp.workbench.windows import config_folder
+
     given = environ.get(VARIABLE)
     if given:
         return Path(given).expanduser()
-    from platformdirs import user_config_path
-
     try:
-        return user_config_path("flower", appauthor=False) / "config.toml"
-    except RuntimeError:  # a user without a home, who has no such file either
+        return config_folder(environ) / "config.toml"
+    except FilesError:  # a user without a home, who has no such file either
         return Path(os.sep) / "nonexistent" / "config.toml"
 
 

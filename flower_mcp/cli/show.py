@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from flower_mcp.cli.output import shorten
+from flower_mcp.cli.phrases import cost_text, home_path
 from flower_mcp.cli.show_edits import EditFacts, edit_lines
 from flower_mcp.cli.show_waits import wait_lines
 from flower_mcp.cli.show_windows import source_text, window_lines
@@ -269,23 +270,6 @@ def _about_document(words: Words, generation: Generation) -> list[str]:
 def is_about_credentials(event: Event) -> bool:
     """Whether the event says that the credentials were refused, or that there are none."""
     return event.kind == Kind.ERROR and event.payload.get("failure") == Failure.CREDENTIALS
-
-
-def cost_text(words: Words, cost: float | None) -> str:
-    """A cost in USD as people read it; three decimals below one cent's reach."""
-    if cost is None:
-        return words("unknown cost")
-    return f"${cost:.2f}" if cost >= 0.1 or cost == 0 else f"${cost:.4f}"
-
-
-def home_path(path: str | Path) -> str:
-    """The path with `~` for the person's home."""
-    text = str(path)
-    try:
-        home = str(Path.home())
-    except RuntimeError:  # a user without a home
-        return text
-    return f"~{text[len(home) :]}" if home != "/" and text.startswith(f"{home}/") else text
 
 
 def near_call(text: str, workspace: Path | None) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,8 @@ from functools import partial
 from flower_mcp.cli.bar import SMALLEST, context_bar, plain
 from flower_mcp.cli.choosing import chosen_step, local_time, open_workbench
 from flower_mcp.cli.output import Output, shorten
-from flower_mcp.cli.show import cost_text, home_path
+from flower_mcp.cli.phrases import cost_text, home_path
+from flower_mcp.cli.width import terminal_width
 from flower_mcp.cli.words import Words, language
 from flower_mcp.core.books import LiveStep, State, as_json
 from flower_mcp.core.errors import FlowerError, NothingThere
@@ -213,7 +213,7 @@ def _text_shower(
 ) -> Callable[[Sequence[LiveStep]], None]:
     """A few lines for each step that is new or has changed, an empty line between two."""
     shown: dict[str, list[str]] = {}
-    width = shutil.get_terminal_size().columns
+    width = terminal_width()
     ascii_only = not output.takes(context_bar(1, 2))
 
     def show(lives: Sequence[LiveStep]) -> None:

@@ -91,21 +91,34 @@ def _index() -> _Index:
     endings: dict[str, Claim] = {}
     for field, tier, row in sorted(TABLE, key=lambda entry: 0 if entry[1] is Tier.OPEN else entry[1]):
         claim = Claim(field, tier)
-        for spelled in (one for pattern in row.split(";") for one in _spellings(pattern)):
-            name = fold(spelled.replace("…", ""))
-            if spelled.endswith("…"):
-                beginnings.setdefault(name, claim)
-            elif spelled.startswith("…"):
-                endings.setdefault(name, claim)
-            elif name and all(other.field != field for other in whole.get(name, ())):
-                whole[name] = (*whole.get(name, ()), claim)
-    words = {word for name in (*whole, *beginnings, *endings) for word in _words(name)}
-    return _Index(whole, beginnings, endings, frozenset(words))
+        alone = (claim,)
+        for pattern in map(str.strip, row.split(";")):
+            names = _spellings(_folded(pattern))
+            if pattern.endswith("…"):
+                beginnings.update((name, claim) for name in names if name not in beginnings)
+            elif pattern.startswith("…"):
+                endings.update((name, claim) for name in names if name not in endings)
+            else:
+                for name in names:
+                    known = whole.setdefault(name, alone)
+                    if known is not alone and all(other.field != field for other in known):
+                        whole[name] = (*known, claim)
+    whole.pop("", None)
+    parts = set(" ".join((*whole, *beginnings, *endings)).split())
+    return _Index(whole, beginnings, endings, frozenset(word for part in parts for word in _words(part)))
 
 
-def _words(name: str) -> list[str]:
-    """Return the Latin words of a name, and for other scripts its first two characters of each word."""
-    return [*_WORD.findall(name), *(word[:2] for word in name.split() if not word.isascii())]
+def _folded(pattern: str) -> str:
+    """Return a pattern whose names are all folded; folding each of the ten thousand by itself takes longest.
+
+    No character of the table is one that folding joins with the one before it, so it is the same.
+    """
+    return fold(pattern.replace("…", ""))
+
+
+def _words(part: str) -> list[str]:
+    """Return the Latin words of a name's part without spaces, and for other scripts its first two characters."""
+    return [*_WORD.findall(part), *([] if part.isascii() else [part[:2]])]
 
 
 def _spellings(pattern: str) -> list[str]:
@@ -114,4 +127,5 @@ def _spellings(pattern: str) -> list[str]:
     for piece in re.split(r"(\([^)]*\)|\{[^}]*\})", pattern):
         choices = [one.strip() for one in piece[1:-1].split("|")] if piece[:1] in {"(", "{"} else [piece]
         parts.append([*choices, ""] if piece.startswith("(") else choices)
-    return [" ".join("".join(chosen).split()) for chosen in itertools.product(*parts)]
+    joined = map("".join, itertools.product(*parts))
+    return [" ".join(name.split()) if "  " in name else name.strip() for name in joined]

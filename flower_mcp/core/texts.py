@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING
 
 from flower_mcp.core.errors import OurError
@@ -24,6 +22,8 @@ NAMES = (
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     HANDOFF_PROMPT: str
 
 
@@ -101,6 +101,8 @@ def window_text(tokens: int) -> str:
 
 def _folders() -> Iterator[Traversable]:
     """Yield where prompts/ can lie: in the package (a wheel), else beside it (a checkout, an editable install)."""
+    from importlib.resources import files  # not for the figures alone: it brings compressors along
+
     package = files("flower_mcp")
     yield package.joinpath("prompts")
     yield package.joinpath("..", "prompts")

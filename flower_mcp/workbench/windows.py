@@ -1,4 +1,4 @@
-"""What this machine says about windows, and where the user's state lies.
+"""What this machine says about windows, and where the user's state and config lie.
 
 The only place that looks at the environment for a window or for the endpoint that it belongs to; the table of guesses
 is core/policy.py's. It must not know a run or a step. What can hurt: a base URL may carry a password.
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from flower_mcp.core.errors import FilesError
-from flower_mcp.core.policy import guess_window
 
 STATE_FOLDER = "FLOWER_STATE_DIR"  # the variable that puts the user's state somewhere else
 ANTHROPIC: Final = "https://api.anthropic.com"
@@ -27,6 +26,8 @@ _PROVIDERS: Final = (
 
 def default_window(environ: Mapping[str, str] | None = None) -> int:
     """The window in tokens that the model's name in the environment suggests (the process's own by default)."""
+    from flower_mcp.core.policy import guess_window
+
     return guess_window(os.environ if environ is None else environ)
 
 
@@ -39,13 +40,23 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     given = environ.get(STATE_FOLDER)
     if given:
         return Path(given)
-    if sys.platform == "win32" or sys.platform == "darwin":
-        from platformdirs import user_state_path
+    return _folder(environ, "state", "XDG_STATE_HOME", "~/.local/state")
 
-        return user_state_path("flower", appauthor=False)
-    state = environ.get("XDG_STATE_HOME", "").strip()  # as platformdirs has it, which `flower hook` cannot wait for
+
+def config_folder(environ: Mapping[str, str]) -> Path:
+    """The system's usual place for the user's config files for flower. Raises FilesError for a user without a home."""
+    return _folder(environ, "config", "XDG_CONFIG_HOME", "~/.config")
+
+
+def _folder(environ: Mapping[str, str], kind: str, variable: str, usual: str) -> Path:
+    """The place for the user's files of this kind. Raises FilesError."""
+    if sys.platform == "win32" or sys.platform == "darwin":
+        from platformdirs import PlatformDirs
+
+        return Path(getattr(PlatformDirs("flower", appauthor=False), f"user_{kind}_path"))
+    named = environ.get(variable, "").strip()  # as platformdirs has it, which `flower hook` cannot wait for
     try:
-        return Path(state or "~/.local/state").expanduser() / "flower"
+        return Path(named or usual).expanduser() / "flower"
     except RuntimeError as error:
         raise FilesError(
             "This user has no home folder, so nothing can be remembered.", next="Name a folder: FLOWER_STATE_DIR=DIR"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from flower_mcp.cli.account import account_lines, masked_token
-from flower_mcp.cli.show import End, Facts, Log, cost_text, home_path, last_lines
+from flower_mcp.cli.phrases import cost_text, home_path
+from flower_mcp.cli.show import End, Facts, Log, last_lines
 from flower_mcp.cli.show_edits import EditFacts
 from flower_mcp.cli.words import Language, Words
 from flower_mcp.core.books import Generation, State, StepResult

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +35,21 @@ def working(step: str = "work", context: int = 96_400) -> LiveStep:
         step, State.WORKING, row, at=150_000, warn_at=130_000, updated_at="2026-11-29T16:05:12.000000Z",
         supervisor=Supervisor(4711, "here", "2026-11-29T16:00:00.000000Z"),
     )  # fmt: skip
+
+
+def test_status_imports_nothing_that_takes_longer_than_itself(tmp_path: Path, environment: dict[str, str]) -> None:
+    begun(tmp_path).freeze("work", DOCUMENT)
+    program = (
+        "import sys; from flower_mcp.cli.commands import answer; code = answer(['status']);"
+        "heavy = {'anyio', 'claude_agent_sdk', 'mcp', 'platformdirs', 'pydantic', 'rich', 'shutil'};"
+        "print(code, *heavy & {*sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert "work  stopped" in done.stdout
+    assert done.stdout.splitlines()[-1] == "0"
 
 
 @pytest.mark.parametrize("width", [0, 10, 31, 200])
