@@ -13,6 +13,7 @@ client's settings are tried with it.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,14 @@ def seconds(command: Sequence[str], expected: str = "", stdin: str = "") -> floa
         not done.returncode and expected in done.stdout, f"{' '.join(command)} ended {done.returncode}: {done.stderr}"
     )
     return took
+
+
+def processor_seconds(command: Sequence[str], expected: str = "") -> float:
+    """Processor time of one process, which a loaded machine changes little; void as in `seconds`."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds(command, expected)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def bare() -> float:

@@ -41,7 +41,7 @@ def status_command(step: str | None, workspace: str, *, follow: bool, as_json: b
     if step is not None:
         step = chosen_step(workbench, step, "flower status")
     steps = Steps(workbench)
-    if not steps.all():
+    if step is None and not steps.all():
         raise _no_steps(workbench)
     output, words = Output(as_json=as_json), Words(language(os.environ))
     show = _json_shower(output) if as_json else _text_shower(output, words, partial(waits_until, workbench))

@@ -50,6 +50,7 @@ class Known:
         self._folder = folder
         self._say = say
         self._last: tuple[bytes, _Content] | None = None  # what was read or written last: parsing takes the longest
+        self._pairs: tuple[tuple[tuple[str, str], ...], str] = ((), "[]")
 
     @property
     def path(self) -> Path:
@@ -134,11 +135,17 @@ class Known:
                 before = self._or_aside()
                 after = change(before)
                 if after != before:
-                    data = _data(after)
+                    data = _data(after, self._text_of(after.pairs))
                     write_whole(self.path, data, durable=False)
                     self._last = (data, after)
         except (OSError, FlowerError) as error:
             self._say(f"What was written here cannot be noted, so it will have to be trusted again: {error}")
+
+    def _text_of(self, pairs: tuple[tuple[str, str], ...]) -> str:
+        """Thousands of steps may be known, and a freeze of one of them leaves them as they are."""
+        if self._pairs[0] is not pairs:
+            self._pairs = (pairs, dump(pairs))
+        return self._pairs[1]
 
     def _locked(self) -> Any:
         folder = self.path.parent
@@ -192,11 +199,11 @@ def _with(known: tuple[str, ...], new: str, most: int = REVISIONS) -> tuple[str,
     return (*known[1 - most :], new)
 
 
-def _data(content: _Content) -> bytes:
-    rest = dump({"pairs": content.pairs, "workspaces": content.workspaces, **dict(content.more)})
+def _data(content: _Content, pairs: str) -> bytes:
+    rest = dump({"workspaces": content.workspaces, **dict(content.more)})
     revisions = '","'.join(content.revisions)  # letters and digits alone: encoding a thousand texts takes longest
     listed = f'"{revisions}"' if revisions else ""
-    return f'{rest[:-1]}, "revisions": [{listed}]}}\n'.encode()
+    return f'{{"pairs": {pairs}, {rest[1:-1]}, "revisions": [{listed}]}}\n'.encode()
 
 
 def _list(value: dict[str, Any], key: str) -> list[Any]:

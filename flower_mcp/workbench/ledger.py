@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from flower_mcp.core.books import StepResult
@@ -23,13 +24,18 @@ from flower_mcp.workbench.locks import write_lock
 
 MANIFEST, LINEAGE, LOCK = "manifest.json", "lineage.json", "manifest.json.lock"
 _BLANK = " \t\r\n"
+_OPENS, _BETWEEN, _CLOSES = "[\n", ",\n", "\n]\n"
 
 
 class Manifest:
-    """`manifest.json`: a JSON array with a row a run. Making the object touches nothing on disk."""
+    """`manifest.json`: a JSON array with a row a run. Making the object touches nothing on disk.
+
+    It is written whole at each change, by its format; so whoever has it once does not parse again what he knows.
+    """
 
     def __init__(self, run_dir: Path) -> None:
         self.path = run_dir / MANIFEST
+        self._runs: dict[str, object] = {}  # the run of each row, by its text, as they were last read
 
     def put(self, row: StepResult) -> tuple[str, ...]:
         """Insert the row, or replace the one with the same `run`. All other rows keep their text and their order.
@@ -37,28 +43,33 @@ class Manifest:
         Answers sentences to say (a broken manifest was set aside). Raises FilesError, LockTimeout.
         """
         with _locked(self.path.parent):
-            rows, notes = self._rows_or_aside()
+            texts, notes = self._texts_or_aside()
             text = text_of(row)
-            at = next((n for n, (_, value) in enumerate(rows) if _run(value) == row.run), len(rows))
-            texts = [other for other, _ in rows]
+            at = next((n for n, other in enumerate(texts) if self._runs[other] == row.run), len(texts))
             texts[at : at + 1] = [text]
-            write_whole(self.path, ("[\n" + ",\n".join(texts) + "\n]\n").encode("utf-8", "surrogatepass"))
+            self._runs[text] = row.run
+            write_whole(self.path, (_OPENS + _BETWEEN.join(texts) + _CLOSES).encode("utf-8", "surrogatepass"))
         return notes
 
     def rows(self) -> tuple[dict[str, Any], ...]:
         """All rows that are objects, oldest first; nothing when there is no manifest or it cannot be read."""
         try:
-            rows = _elements(_text(read_json_file(self.path) or b"[]"))
+            rows = _rows(_text(read_json_file(self.path) or b"[]"))
         except ValueError:
             return ()
+        self._runs = {text: _run(value) for text, value in rows}
         return tuple(value for _, value in rows if isinstance(value, dict))
 
-    def _rows_or_aside(self) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
+    def _texts_or_aside(self) -> tuple[list[str], tuple[str, ...]]:
+        """The rows' texts, the run of each known."""
         try:
             data = read_json_file(self.path)
-            return ([] if data is None else _elements(_text(data))), ()
+            rows = [] if data is None else _rows(_text(data), self._runs)
         except ValueError as error:
+            self._runs = {}
             return [], (_broken(self.path, error),)
+        self._runs = {text: self._runs[text] if text in self._runs else _run(value) for text, value in rows}
+        return [text for text, _ in rows], ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +176,15 @@ def _locked(run_dir: Path) -> Iterator[None]:
 def _text(data: bytes) -> str:
     """UTF-8 with or without a BOM. Raises ValueError."""
     return data.decode("utf-8-sig")
+
+
+def _rows(text: str, known: Mapping[str, object] = MappingProxyType({})) -> list[tuple[str, Any]]:
+    """As `_elements`, in half the time for a manifest as we write it: a row a line. One that is `known` gets None."""
+    if text.startswith(_OPENS) and text.endswith(_CLOSES):
+        texts = text[len(_OPENS) : -len(_CLOSES)].split(_BETWEEN)
+        with suppress(ValueError, RecursionError):  # not as we write it, or broken
+            return [(each, None if each in known else json.loads(each)) for each in texts]
+    return _elements(text)
 
 
 def _elements(text: str) -> list[tuple[str, Any]]:

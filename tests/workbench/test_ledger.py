@@ -40,6 +40,33 @@ def test_rows_of_others_keep_their_very_text(tmp_path: Path) -> None:
     assert json.loads(text)[2] == 17
 
 
+def test_rows_that_others_write_between_two_changes_are_kept(tmp_path: Path) -> None:
+    manifest, other = Manifest(tmp_path), Manifest(tmp_path)
+    manifest.path.write_text('[\n{"run": "x"},\n{"run": "x"},\n17\n]\n', encoding="utf-8")
+
+    manifest.put(StepResult(run="r1", step="work"))
+    other.put(StepResult(run="r2", step="work"))
+    manifest.put(StepResult(run="r1", step="work", text="more"))
+    manifest.put(StepResult(run="r2", step="work", text="theirs"))
+
+    rows = json.loads(manifest.path.read_text(encoding="utf-8"))
+    assert [row["run"] if isinstance(row, dict) else row for row in rows] == ["x", "x", 17, "r1", "r2"]
+    assert [row["text"] for row in rows[3:]] == ["more", "theirs"]
+
+
+def test_a_manifest_that_breaks_between_two_changes_is_set_aside(tmp_path: Path) -> None:
+    manifest = Manifest(tmp_path)
+    manifest.put(StepResult(run="r1", step="work"))
+    broken = manifest.path.read_text(encoding="utf-8").replace("}\n]", "},\n{torn}\n]")
+    manifest.path.write_text(broken, encoding="utf-8")
+
+    notes = manifest.put(StepResult(run="r2", step="work"))
+
+    assert "set aside" in notes[0] or "kept as" in notes[0]
+    assert [path.read_text(encoding="utf-8") for path in tmp_path.glob("manifest.json.broken-*")] == [broken]
+    assert [row["run"] for row in manifest.rows()] == ["r2"]
+
+
 @pytest.mark.parametrize("broken", [b"", b"{}", b'[{"run": "r0"}, {"ru', b"[1] 2", b"\xff\xfe[", b"[" * 100_000])
 def test_a_broken_manifest_is_kept_and_told_once(broken: bytes, tmp_path: Path) -> None:
     manifest = Manifest(tmp_path)
