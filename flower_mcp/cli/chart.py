@@ -25,6 +25,7 @@ from flower_mcp.workbench.live import EVENTS
 from flower_mcp.workbench.transcripts import lines_backwards
 
 MOST_EVENTS = 200_000  # lines of events.jsonl that are read, from its end
+MOST_BYTES = 128 * 2**20  # that these are looked for in
 _FORMATS = (".svg", ".png")
 _SIZE = (10.0, 4.5)  # inches
 _COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#8172b3", "#937860")
@@ -65,7 +66,7 @@ def chart_command(step: str | None, output: str, workspace: str) -> int:
         raise Usage(f"A chart is a picture: {path.name!r} ends neither in .svg nor in .png.", next="-o context.svg")
     workbench = open_workbench(workspace)
     step = chosen_step(workbench, step, "flower chart")
-    lines = islice(lines_backwards(workbench.lives.folder / EVENTS), MOST_EVENTS)
+    lines = islice(lines_backwards(workbench.lives.folder / EVENTS, most=MOST_BYTES), MOST_EVENTS)
     history = history_of(lines, step)
     if not history.points:
         raise NothingThere(

@@ -30,7 +30,7 @@ def carried(before: LiveStep | None, rows: tuple[Mapping[str, Any], ...]) -> Liv
 
 def _row(plain: Mapping[str, Any]) -> StepResult | None:
     """A row of the manifest as a value; None when it is none."""
-    row = exact(StepResult, json.dumps(plain).encode())
+    row: StepResult | None = exact(StepResult, json.dumps(plain).encode())
     if row is not None:
         return row
     from pydantic import TypeAdapter

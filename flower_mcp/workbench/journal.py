@@ -16,6 +16,8 @@ from flower_mcp.workbench.files import SAFE, restrict, telling, write_all
 from flower_mcp.workbench.json_files import dump, masked
 from flower_mcp.workbench.transcripts import lines_backwards
 
+MOST = 16 * 2**20  # bytes in which the last events are looked for: a power cut may leave a long hole behind them
+
 
 def append(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     """Append the objects, secrets masked, in one write. The folder must exist. Raises FilesError."""
@@ -34,8 +36,8 @@ def append(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
 
 
 def tail(path: Path, number: int) -> tuple[dict[str, Any], ...]:
-    """The last `number` events, oldest first. Only the end of the file is read."""
-    return tuple(islice(lines_backwards(path), number))[::-1]
+    """The last `number` events, oldest first. Only the end of the file is read, MOST bytes of it at most."""
+    return tuple(islice(lines_backwards(path, most=MOST), number))[::-1]
 
 
 def _torn(descriptor: int) -> bool:

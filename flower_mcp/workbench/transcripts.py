@@ -83,14 +83,15 @@ def lines(path: Path, *, most: int = _MOST) -> Iterator[dict[str, Any]]:
                 yield value
 
 
-def lines_backwards(path: Path, *, having: str = "") -> Iterator[dict[str, Any]]:
+def lines_backwards(path: Path, *, having: str = "", most: int | None = None) -> Iterator[dict[str, Any]]:
     """The objects in a JSONL file, last line first. Torn lines, garbage and what is no object are passed over.
 
-    Reads as far as it is asked to, as the file was when it was opened. No file, or one that cannot be opened: nothing.
-    `having`: only lines that hold these characters, which makes a long look back some ten times faster.
+    Reads as far as it is asked to, and no more than the last `most` bytes, as the file was when it was opened. No file,
+    or one that cannot be opened: nothing. `having`: only lines that hold these characters, which makes a long look back
+    some ten times faster.
     """
     mark = having.encode()
-    for line in _raw_lines_backwards(path):
+    for line in _raw_lines_backwards(path, most):
         value = _object(line) if mark in line else None
         if value is not None:
             yield value
@@ -116,17 +117,18 @@ def holds_prompt(path: Path, uuid: str) -> bool:
     return False
 
 
-def _raw_lines_backwards(path: Path) -> Iterator[bytes]:
-    """The lines as bytes, without their ends, last one first."""
+def _raw_lines_backwards(path: Path, most: int | None = None) -> Iterator[bytes]:
+    """The lines as bytes, without their ends, last one first; of a longer file those within its last `most` bytes."""
     try:
         file = path.open("rb")
     except OSError:
         return
     with file:
         end = file.seek(0, os.SEEK_END)
+        stop = 0 if most is None else max(0, end - most)
         pieces: list[bytes] = []  # of the line whose beginning is not found yet, last piece first
-        while end > 0:
-            start = max(0, end - _BLOCK)
+        while end > stop:
+            start = max(stop, end - _BLOCK)
             file.seek(start)
             first, *lines = file.read(end - start).split(b"\n")
             end = start
@@ -135,7 +137,8 @@ def _raw_lines_backwards(path: Path) -> Iterator[bytes]:
                 yield from reversed(lines)
                 pieces = []
             pieces.append(first)
-        yield b"".join(reversed(pieces))
+        if stop == 0:
+            yield b"".join(reversed(pieces))
 
 
 def _config(config_dir: Path | None, home: Path | None) -> Path:

@@ -110,3 +110,12 @@ def test_of_a_long_transcript_the_end_is_read_and_a_line_without_bounds_is_passe
     monkeypatch.setattr("flower_mcp.workbench.transcripts._LONGEST_LINE", 32)
     path.write_text('{"n": 1}\n' + "x" * 32 + '{"n": 7}\n{"n": 2}\n')
     assert list(lines(path)) == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize("most", range(29))
+def test_no_more_than_the_last_bytes_are_looked_at(most: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"n": 1}\n{"n": 2}\n{"n": 3}\n')
+    whole = 3 if most >= 27 else max(0, (most - 1) // 9)  # lines whose beginning is known: the end before it is there
+
+    assert list(lines_backwards(path, most=most)) == [{"n": n} for n in (3, 2, 1)][:whole]
