@@ -33,7 +33,7 @@ help:
 	@echo "make soak       the long ones: 200 kills, 1,000 handoffs, full fuzz; hours"
 	@echo "make check      format, lint, types, layers, tests: what CI runs"
 	@echo "make format     format and mend what can be mended"
-	@echo "make bench      the measurements in benchmarks/"
+	@echo "make bench      all measurements; writes benchmarks/results.md"
 	@echo "make picture    record the demo again for docs/handoff.svg"
 	@echo "make clean      remove caches and build output; .venv stays"
 

@@ -58,10 +58,8 @@ def measured(names: list[str], *, small: bool, folder: Path) -> Iterator[tuple[i
         except subprocess.TimeoutExpired:
             print(f"  {name} took longer than {LIMIT} s", file=sys.stderr)
             code = VOID
-        yield (
-            code if code in (0, 1) else VOID,
-            json.loads(file.read_text("utf-8")) if file.exists() else {"title": name, "lines": []},
-        )
+        given = json.loads(file.read_text("utf-8")) if file.exists() else {"title": name, "lines": []}
+        yield code if code in (0, 1) else VOID, given
 
 
 def table(given: dict[str, Any]) -> str:

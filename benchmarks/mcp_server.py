@@ -213,16 +213,17 @@ def save(path: Path, number: int) -> None:
 
 def measure(size: Size) -> Iterator[Line]:
     """All promises, one measurement after the other."""
-    calls_each = size.of(150, 3)
+    calls_each = size.of(100, 3)
     with tempfile.TemporaryDirectory(prefix="flower-benchmark-") as name:
         folders = {each: Path(name) / each for each in ("starts", "calls", "large", "edits")}
         for folder in folders.values():
             folder.mkdir()
-        yield from starts(folders["starts"], size.of(14, 1))
+        yield from starts(folders["starts"], size.of(10, 1))
         yield from calls(folders["calls"], calls_each)
-        yield from in_memory(calls_each)
-        yield from large(folders["large"], size.of(80, 3), size.of(STEPS, 10), size.of(VERSIONS, 10))
-        yield from edits(folders["edits"], size.of(50, 3))
+        if size is Size.FULL:  # the small form has looked at the tools that write
+            yield from in_memory(calls_each)
+        yield from large(folders["large"], size.of(60, 3), size.of(STEPS, 10), size.of(VERSIONS, 10))
+        yield from edits(folders["edits"], size.of(40, 3))
 
 
 if __name__ == "__main__":
