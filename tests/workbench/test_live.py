@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from flower_mcp.core.books import DocumentState, Generation, LiveStep, State, StepResult, Supervisor, as_json
+from flower_mcp.workbench import journal
 from flower_mcp.workbench.files import create
 from flower_mcp.workbench.inbox import Asks, Message
 from flower_mcp.workbench.live import Live
@@ -203,6 +204,16 @@ def test_a_torn_line_of_a_killed_writer_costs_no_other_line(tmp_path: Path) -> N
 
     assert live.tail(2) == ({"n": 2}, {"n": 4})
     assert (tmp_path / "events.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_hole_behind_the_last_events_is_not_read_to_its_beginning(tmp_path: Path) -> None:
+    live = Live(tmp_path / "live")
+    live.append([{"n": 1}])
+    with live.events_path.open("r+b") as file:
+        file.truncate(2 * journal.MOST)  # as a loss of power may leave it
+    live.append([{"n": 2}, {"n": 3}])
+
+    assert live.tail(5) == ({"n": 2}, {"n": 3})
 
 
 def test_a_replaced_draft_is_kept_in_the_archive(live: Live) -> None:
