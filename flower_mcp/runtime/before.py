@@ -8,14 +8,12 @@ for itself, so only one that had found something is looked behind.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from flower_mcp.core.books import LiveStep, StepResult
-from flower_mcp.core.exact import exact
 
 
 def carried(before: LiveStep | None, rows: tuple[Mapping[str, Any], ...]) -> LiveStep | None:
@@ -30,9 +28,6 @@ def carried(before: LiveStep | None, rows: tuple[Mapping[str, Any], ...]) -> Liv
 
 def _row(plain: Mapping[str, Any]) -> StepResult | None:
     """A row of the manifest as a value; None when it is none."""
-    row: StepResult | None = exact(StepResult, json.dumps(plain).encode())
-    if row is not None:
-        return row
     from pydantic import TypeAdapter
 
     with suppress(ValueError):

@@ -17,7 +17,6 @@ from typing import Any
 
 from flower_mcp.core.books import FORMAT, LiveStep, State
 from flower_mcp.core.errors import FilesError
-from flower_mcp.core.exact import exact
 from flower_mcp.workbench import archive as archives
 from flower_mcp.workbench import drafts, inbox, journal
 from flower_mcp.workbench.book_text import text_of
@@ -242,8 +241,8 @@ def _can_be_lost(live: LiveStep) -> bool:
 
 
 def _checked(data: bytes) -> LiveStep:
-    """Raises ValueError. What is not exactly as we write it is for pydantic to judge, which takes long to start."""
-    value: LiveStep = exact(LiveStep, data) or _adapter().validate_json(data)
+    """Raises ValueError."""
+    value: LiveStep = _adapter().validate_json(data)
     return value
 
 
