@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import anyio
 
+from flower_mcp.core.books import OWED
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
@@ -21,7 +22,6 @@ from flower_mcp.core.writing import TurnEnd, Written, judge
 from flower_mcp.runtime.documents import draft_left
 from flower_mcp.runtime.facts import with_facts
 from flower_mcp.runtime.gate import Mode
-from flower_mcp.runtime.look import OWED
 from flower_mcp.runtime.opening import run_failed
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import abandon_forks, looked_into, overflowed

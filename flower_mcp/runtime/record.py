@@ -137,9 +137,10 @@ class Record:
             generations = (*generations, Generation(n=number, session_id=session_id, started_at=now()))
         self.change(durable=True, generations=generations, session_id=session_id)
 
-    def enter(self, state: State) -> None:
-        """Write down a new state, and the manifest with it."""
-        self.change(live={"state": state}, state=state)
+    def enter(self, state: State, **row: Any) -> None:
+        """Write down a new state, and the manifest with it. What a session owes at the end of a run stays owed."""
+        generations = (self.row.ended_in(self.live.state) if state.ended else self.row).generations
+        self.change(live={"state": state}, state=state, generations=generations, **row)
         self._put()
 
     def document(self, document: DocumentState | None) -> None:

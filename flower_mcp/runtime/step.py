@@ -186,7 +186,7 @@ class StepRun:
             self.late.end()
             self.hearing.end()
             if not self.record.live.state.ended:
-                self.record.change(live={"state": State.STOPPED}, state=State.STOPPED, error=ENDED_NOW)
+                self.record.enter(State.STOPPED, error=ENDED_NOW)
             self.record.end()
             self._say_result()
             self._send.close()
@@ -206,7 +206,7 @@ class StepRun:
         told = f"a mistake in flower-mcp itself ({type(error).__name__}: {error}). {OurError.KEPT} {OurError.NEXT}"
         if isinstance(error, FlowerError) and not isinstance(error, OurError):
             told = error.told
-        self.record.change(live={"state": State.FAILED}, state=State.FAILED, error=told)
+        self.record.enter(State.FAILED, error=told)
         self.record.event(Kind.ERROR, told, failure="mistake", final=True)
 
     def _say_result(self) -> None:

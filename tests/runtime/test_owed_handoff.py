@@ -1,0 +1,74 @@
+"""A handoff that was begun and not written stays owed, however its run ended. On a real disk, without the CLI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flower_mcp import AgentSpec, Handoff, HandoffPolicy, Runtime
+from flower_mcp.core.books import OWED, State
+from flower_mcp.core.decide import Ending
+from flower_mcp.runtime.look import look
+from flower_mcp.runtime.step import StepRun
+from flower_mcp.workbench.known import Known
+from tests.e2e.editing import close, freeze, idle_run
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StepRun]:
+    """A run whose session, `one`, has a transcript."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    transcript = tmp_path / "claude" / "projects" / "key" / "one.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text("{}\n")
+    (tmp_path / "workspace").mkdir()
+    run = idle_run(tmp_path / "workspace", tmp_path / "runs", HandoffPolicy())
+    Known().remember(tmp_path / "workspace", "work")
+    yield run
+    close(run)
+
+
+async def after(run: StepRun) -> tuple[Ending, bool, StepRun]:
+    """What the next run finds, and whether the session is to write; that run."""
+    runtime = Runtime(workspace=run.setting.workspace, run_dir=run.setting.run_dir)
+    later, _ = runtime._prepared(AgentSpec(), "", False, None, lambda: True)
+    close(later)
+    ending, _ = await look(later)
+    return ending, later.owes_handoff, later
+
+
+@pytest.mark.parametrize("end", [State.STOPPED, State.FAILED, None], ids=["stopped", "failed", "killed"])
+@pytest.mark.parametrize("state", [State.WORKING, State.DRAINING, State.WRITING])
+async def test_a_run_that_ends_in_the_handoff_leaves_it_owed_through_runs_that_begin_no_session(
+    first: StepRun, state: State, end: State | None
+) -> None:
+    first.record.enter(state)
+    if end is not None:
+        first.record.enter(end)
+        first.record.end()
+    owes = state is not State.WORKING
+    for _ in range(2):
+        ending, owed, later = await after(first)
+        assert (ending, owed) == (Ending.LIVING_SESSION, owes)
+        later.record.enter(State.STOPPED)  # before its session began
+        later.record.end()
+
+
+async def test_a_document_that_is_frozen_is_owed_no_more(first: StepRun) -> None:
+    first.record.enter(State.WRITING)
+    freeze(first, Handoff(doing="It.", next="Go on."))
+    first.record.enter(State.STOPPED)
+    generation = first.record.row.generation
+    assert generation is not None
+    assert generation.why is None
+    assert (await after(first))[0] is Ending.WAITING_DOCUMENT
+    assert OWED not in (first.setting.run_dir / "manifest.json").read_text()
