@@ -59,12 +59,11 @@ async def resume(run: StepRun) -> MoveEnd:
     before = run.setting.before
     run.late.resume(before.document.revision if before is not None and before.document is not None else None)
     number = _number_of(run, session_id)
-    owed, run.owes_handoff = run.owes_handoff, False
-    prompt = "" if owed else _words_for_resumed(run)
+    prompt = "" if run.owes_handoff else _words_for_resumed(run)
     ending, guard = await _open(run, Opening(session_id, resume=True), number, prompt, phase="resumed")
-    if not owed or ending is not Ending.OPENED:
-        run.owes_handoff = owed  # the next try is to write, too
-        return ending, guard
+    if not run.owes_handoff or ending is not Ending.OPENED:
+        return ending, guard  # what is owed is still owed: the next try is to write, too
+    run.owes_handoff = False
     run.near_said = True  # it was near in the run before
     return Ending.ASKED, Guard.ANY
 
@@ -143,6 +142,7 @@ def go_on(run: StepRun) -> MoveEnd:
     if is_refused or not is_born(run, session_id):
         run.leave()
         run.next_id = None if is_refused else session_id
+        run.owes_handoff = False  # what comes now has not been asked for one
         generation = run.record.row.generation
         if is_refused:
             run.record.generation(durable=True, why=REFUSED)
@@ -197,7 +197,7 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
     carried = left_of(run, opening)
     context = carried.context if carried else None
     run.record.change(context=context or 0, live={"context_estimated": bool(carried and carried.estimated)})
-    run.record.begin_generation(number, opening.session_id)
+    run.record.begin_generation(number, opening.session_id, owed=run.owes_handoff)
     failure = await run.open(replace(opening, budget_usd=left))
     session = run.session
     if failure is not None and run.stop_asked:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flower_mcp.core.books import (
+    OWED,
     DocumentState,
     Generation,
     LiveStep,
@@ -130,11 +131,12 @@ class Record:
         if len(generations) > 1:
             self.change(generations=(*generations[:-2], replace(generations[-2], **changes), generations[-1]))
 
-    def begin_generation(self, number: int, session_id: str) -> None:
-        """Write down a session before its process starts. An entry that is there already stays."""
+    def begin_generation(self, number: int, session_id: str, *, owed: bool = False) -> None:
+        """Write down a session before its process starts, and whether it owes its handoff. An entry of it stays."""
         generations = self.row.generations
         if not generations or generations[-1].session_id != session_id:
-            generations = (*generations, Generation(n=number, session_id=session_id, started_at=now()))
+            entry = Generation(n=number, session_id=session_id, started_at=now(), why=OWED if owed else None)
+            generations = (*generations, entry)
         self.change(durable=True, generations=generations, session_id=session_id)
 
     def enter(self, state: State, **row: Any) -> None:

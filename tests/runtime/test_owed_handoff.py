@@ -10,7 +10,10 @@ import pytest
 from flower_mcp import AgentSpec, Handoff, HandoffPolicy, Runtime
 from flower_mcp.core.books import OWED, State
 from flower_mcp.core.decide import Ending
+from flower_mcp.core.failures import Outcome
 from flower_mcp.runtime.look import look
+from flower_mcp.runtime.opening import resume
+from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.step import StepRun
 from flower_mcp.workbench.known import Known
 from tests.e2e.editing import close, freeze, idle_run
@@ -61,6 +64,25 @@ async def test_a_run_that_ends_in_the_handoff_leaves_it_owed_through_runs_that_b
         assert (ending, owed) == (Ending.LIVING_SESSION, owes)
         later.record.enter(State.STOPPED)  # before its session began
         later.record.end()
+
+
+@pytest.mark.parametrize("end", [State.STOPPED, State.FAILED, None], ids=["stopped", "failed", "killed"])
+async def test_a_handoff_stays_owed_when_the_session_could_not_be_resumed(first: StepRun, end: State | None) -> None:
+    first.record.enter(State.WRITING)
+    first.record.enter(State.STOPPED)
+    first.record.end()
+    _, _, later = await after(first)
+
+    async def refused(_opening: Opening) -> Outcome:
+        return Outcome(is_error=True, status=401, error="authentication_failed", text="no key")
+
+    later.open = refused  # type: ignore[method-assign, assignment]
+    later.record.enter(State.LAUNCHING)
+    assert (await resume(later))[0] is Ending.GIVE_UP
+    if end is not None:
+        later.record.enter(end)
+        later.record.end()
+    assert (await after(first))[:2] == (Ending.LIVING_SESSION, True)
 
 
 async def test_a_document_that_is_frozen_is_owed_no_more(first: StepRun) -> None:
