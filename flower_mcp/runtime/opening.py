@@ -12,7 +12,7 @@ import anyio
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.errors import NothingThere
 from flower_mcp.core.events import Kind
-from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
+from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of, most_retries
 from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.meter import Left
 from flower_mcp.core.runaway import Starts
@@ -152,8 +152,8 @@ def go_on(run: StepRun) -> MoveEnd:
     return Ending.PAUSED, Guard.BORN
 
 
-def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
-    """Ask the table of failures what an outcome asks for, and keep the reason."""
+def run_failed(run: StepRun, outcome: Outcome, *, used_up: bool = False) -> MoveEnd:
+    """Ask the table of failures what an outcome asks for, and keep the reason. `used_up`: it was tried again enough."""
     outcome = looked_into(run, outcome)
     kind = failure_of(outcome)
     rule = RULES[kind]
@@ -162,7 +162,10 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
         overflowed(run, outcome)
         run.barren_sessions += int(run.session is not None and run.session.reader.good == 0)
         return Ending.OVERFLOW, Guard.BARREN if run.barren_sessions > 1 else Guard.ANY
-    action = run.waits.action(kind, outcome)
+    retry = run.setting.retry
+    most = most_retries(kind, retry.max_attempts if retry else 0)
+    action = run.waits.action(kind, outcome, used_up=used_up or run.failures_in_a_row >= most)
+    run.good_at_failure = run.session.reader.good if run.session else 0
     if action is Action.WAIT:
         if run.session is not None and not run.session.alive:
             run.leave()
@@ -170,15 +173,10 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
     is_start = run.session is not None and run.session.reader.good == 0  # without a process none was made
     run.starts = run.starts.failed(kind, outcome.words) if is_start else Starts()
     run.failures_in_a_row += 1
-    run.good_at_failure = run.session.reader.good if run.session else 0
-    retry = run.setting.retry
-    most = 0
-    if retry is not None:
-        most = retry.max_attempts - 1 if rule.limit is None else min(rule.limit, retry.max_attempts - 1)
     told = f"{kind}: {outcome.words}"
     run.record.event(Kind.ERROR, told, failure=str(kind))
     hopeless = run.starts.are_hopeless and rule.limit is not None  # a busy or distant endpoint gets better by itself
-    if action is Action.RETRY and run.failures_in_a_row <= most and not hopeless:
+    if action is Action.RETRY and not hopeless:
         run.record.error(told)
         if run.session is not None and not run.session.alive:
             run.leave()

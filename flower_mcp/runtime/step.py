@@ -226,11 +226,12 @@ class StepRun:
         session = self.session
         if session is None:
             return
+        forgiven = session.reader.good - self.good_at_failure >= FORGIVEN_AFTER
         if session.reader.good:
             self.barren_sessions = 0
             self.starts = Starts()
-            self.waits.over()
-        if session.reader.good - self.good_at_failure >= FORGIVEN_AFTER:
+            self.waits.over(forgiven=forgiven)
+        if forgiven:
             self.failures_in_a_row = 0
 
     async def receive(self, limit: float | None = None) -> Signal | None:
