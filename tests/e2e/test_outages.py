@@ -10,8 +10,8 @@ import pytest
 
 from flower_mcp import Event, RetryPolicy, Runtime
 from flower_mcp.core.books import seconds
-from flower_mcp.demo.model import Reply, Request, ScriptedModel, failure, text
-from tests.e2e.steps import bash, run_step
+from flower_mcp.demo.model import Reply, Request, ScriptedModel, Story, each_session, failure, text
+from tests.e2e.steps import DOCUMENT, bash, is_asked, run_step, successor
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -63,3 +63,26 @@ async def test_an_overloaded_server_is_waited_for_and_a_person_can_stop_that(
     assert failed.result.state == "failed"
     assert time.monotonic() - began > 0.5
     assert "server error" in (failed.result.error or "")
+
+
+async def test_an_overloaded_server_costs_no_document_in_the_handoff_turn_however_long_it_lasts(
+    model: ScriptedModel, workspace: Path
+) -> None:
+    work = [bash("echo one").at(40_000), bash("echo two").at(155_000)]
+    evening, morning = Outage(text(""), stops_at=2), Outage(text(DOCUMENT).at(156_000), mends_at=1)
+    answers = [evening, morning]
+
+    def write(request: Request) -> Reply:
+        return answers[0](request)
+
+    first = Story(work, branches=[(is_asked, write)])
+    model.script = each_session(first, successor())
+    stopped = await run_step(workspace, during=evening.during, retry=QUICK)
+    assert stopped.result.state == "stopped"
+    assert len(stopped.of("retry")) - len([each for each in stopped.of("retry") if each.payload.get("by")]) == 1
+
+    del answers[0]
+    run = await run_step(workspace, "", during=morning.during, retry=QUICK)
+    assert run.result.ok, run.result.error
+    assert [generation.written_by for generation in run.result.generations] == ["session", None]
+    assert run.result.attempts == 1

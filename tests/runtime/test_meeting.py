@@ -17,6 +17,7 @@ from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.errors import FilesError
 from flower_mcp.core.failures import Failure, Outcome
 from flower_mcp.core.policy import WindowSource
+from flower_mcp.core.writing import Then
 from flower_mcp.runtime import handoff_turn, opening, step, working
 from flower_mcp.runtime.handing import Handing
 from flower_mcp.runtime.handoff_turn import new_draft, write
@@ -176,8 +177,9 @@ async def test_what_a_session_wrote_before_it_was_too_full_is_kept_when_no_fork_
 ) -> None:
     texts = ["## Doing\n\nHalf of it.\n", "", "## Dead ends\n\nNot that way.\n"]
 
-    async def tried(_run: StepRun, _prompt: str) -> tuple[Outcome, str]:
-        return Outcome(is_error=True, terminal_reason="prompt_too_long", text="Prompt is too long"), texts.pop(0)
+    async def tried(_run: StepRun, _prompt: str) -> tuple[Outcome, str, Then]:
+        full = Outcome(is_error=True, terminal_reason="prompt_too_long", text="Prompt is too long")
+        return full, texts.pop(0), Then.JUDGE
 
     monkeypatch.setattr(handoff_turn, "_tried", tried)
     run.handing.asks = 1
