@@ -308,12 +308,19 @@ class StepRun:
 
     async def start(self, opening: Opening) -> Outcome | None:
         """Start a session's process and make that session the living one; None when it is connected."""
+        await self._until_gone(opening.session_id)
         try:
             self.session = self._built(opening)
         except (OSError, FilesError) as error:
             return Outcome(is_error=True, exited=True, text=f"the CLI cannot be started: {error}")
         failure: Outcome | None = await self._group.start(self.session.run)
         return failure
+
+    async def _until_gone(self, session_id: str) -> None:
+        """Wait for a process of the session that is being closed: two on one transcript would fork it."""
+        with anyio.move_on_after(CLOSE_LIMIT):
+            for session in [each for each in self._sessions if each.id == session_id]:
+                await session.closed.wait()
 
     def start_ahead(self, opening: Opening) -> None:
         """Start a successor's process before it has a prompt. What goes wrong shows when it is opened."""
