@@ -302,12 +302,15 @@ class StepRun:
             if ready is not None or self.stop_asked:
                 self.session = ready
                 return None if ready else Outcome(is_error=True, exited=True, text="stopped before it was there")
+            spare.session.close()  # it died before it had a prompt
         elif spare is not None:
             spare.session.close()
         return await self.start(opening)
 
     async def start(self, opening: Opening) -> Outcome | None:
         """Start a session's process and make that session the living one; None when it is connected."""
+        if self.session is not None and self.session.id == opening.session_id:
+            self.leave()  # it died while nothing was expected from it
         await self._until_gone(opening.session_id)
         try:
             self.session = self._built(opening)

@@ -19,6 +19,7 @@ from flower_mcp.core.failures import Failure, Outcome
 from flower_mcp.core.policy import WindowSource
 from flower_mcp.core.writing import Then
 from flower_mcp.runtime import handoff_turn, opening, step, working
+from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.handing import Handing
 from flower_mcp.runtime.handoff_turn import new_draft, write
 from flower_mcp.runtime.hearing import Heard
@@ -29,6 +30,7 @@ from flower_mcp.runtime.overflowing import Rewinding
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.rewind import _draft
 from flower_mcp.runtime.signals import Asked, BackgroundTask, Idle, Signal, Stuck, TurnEnded
+from flower_mcp.runtime.starting import Spare
 from flower_mcp.runtime.step import Break, StepRun
 from flower_mcp.workbench.learned import LearnedWindows
 from flower_mcp.workbench.tasks import By
@@ -116,6 +118,32 @@ async def test_a_session_that_owes_its_handoff_still_owes_it_when_it_could_not_b
     assert (await resume(run))[0] is Ending.ASKED
     assert prompts == ["", ""]
     assert not run.owes_handoff
+
+
+@pytest.mark.parametrize("is_spare", [False, True], ids=["in a pause", "before its prompt"])
+async def test_a_process_that_died_while_nobody_read_is_let_go_before_the_next_one_starts(
+    run: StepRun, monkeypatch: pytest.MonkeyPatch, is_spare: bool
+) -> None:
+    dead, order = Process("one"), list[str]()
+    dead.alive, dead.reader.turns = False, 3
+
+    def build(_run: StepRun, _opening: Opening) -> object:
+        order.append("closed" if dead.is_closing else "open")
+        raise OSError("enough")
+
+    monkeypatch.setattr(step, "build", build)
+    run._sessions.append(cast(Any, dead))
+    if is_spare:
+        run.spare = Spare(cast(Any, dead), Opening("one"))
+        run.spare._known.set()
+    else:
+        run.session = cast(Any, dead)
+        dead.gate.mode = Mode.WORK
+    dead.closed.set()
+    await run.open(Opening("one", resume=not is_spare))
+    assert order == ["closed"]
+    assert run.session is None
+    assert run.turns_counted == (0 if is_spare else 3)
 
 
 async def test_what_was_said_of_a_session_and_asked_from_it_holds_in_its_next_process(
