@@ -272,11 +272,11 @@ def _mark_launched(run: StepRun, session_id: str, revision: str) -> None:
 
 
 def _words_for_resumed(run: StepRun) -> str:
-    """What a resumed session is told: what was said and it has not taken in, and that it was cut off, if it was."""
+    """What a resumed session is told: that it was cut off, if it was, and what was said and it has not taken in."""
     words = run.hearing.for_resumed()
-    if words and not run.failures_in_a_row and not was_cut_off(run):
-        return words
-    return "\n\n".join(part for part in (load("continue"), words) if part)
+    if run.failures_in_a_row or was_cut_off(run):
+        return "\n\n".join(part for part in (load("continue"), words) if part)
+    return words or load("stopped")
 
 
 def _told(run: StepRun, number: int, phase: str, left: Left | None) -> str:

@@ -11,7 +11,7 @@ import pytest
 from flower_mcp import Event, RetryPolicy, Runtime
 from flower_mcp.core.books import seconds
 from flower_mcp.demo.model import Reply, Request, ScriptedModel, Story, each_session, failure, text
-from tests.e2e.steps import DOCUMENT, bash, is_asked, run_step, successor
+from tests.e2e.steps import CUT_OFF, DOCUMENT, bash, is_asked, run_step, successor
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -62,6 +62,8 @@ async def test_an_overloaded_server_is_waited_for_and_a_person_can_stop_that(
     failed = await run_step(workspace, "", retry=RetryPolicy(max_attempts=2, base=0.02, cap=0.05, offline=0.5))
     assert failed.result.state == "failed"
     assert time.monotonic() - began > 0.5
+    assert any(request.asks("The run of this session had ended") for request in model.requests)
+    assert not any(request.asks(CUT_OFF) for request in model.requests)
     assert "server error" in (failed.result.error or "")
 
 
