@@ -197,9 +197,12 @@ class Record:
         self._put(row)
 
     def end(self) -> StepResult:
-        """Close the row, write everything a last time, and say what could not be written and where it is."""
+        """Close the row and its last session's entry, write everything, and say what could not be, and where it is."""
         ended = now()
         started = seconds(self.row.started_at or ended)
+        last = self.row.generation
+        if last is not None and last.ended_at is None:
+            self.generation(ended_at=ended)
         self.change(durable=True, ended_at=ended, duration_s=round(seconds(ended) - started, 3))
         self._put()
         self.owed.pay(at_once=True)

@@ -1,4 +1,4 @@
-"""A handoff that was begun and not written stays owed, however its run ended. On a real disk, without the CLI."""
+"""What the books keep of a session whose run ends: what it owes, and when it ended. On a real disk, without the CLI."""
 
 from __future__ import annotations
 
@@ -83,6 +83,15 @@ async def test_a_handoff_stays_owed_when_the_session_could_not_be_resumed(first:
         later.record.enter(end)
         later.record.end()
     assert (await after(first))[:2] == (Ending.LIVING_SESSION, True)
+
+
+@pytest.mark.parametrize("before", [None, "2026-11-30T11:00:00.000000Z"], ids=["living", "retired"])
+async def test_the_books_say_when_the_last_session_ended(first: StepRun, before: str | None) -> None:
+    first.record.generation(ended_at=before)
+    first.record.enter(State.DONE)
+    row = first.record.end()
+    assert row.generation is not None
+    assert row.generation.ended_at == (before or row.ended_at)
 
 
 async def test_a_document_that_is_frozen_is_owed_no_more(first: StepRun) -> None:
