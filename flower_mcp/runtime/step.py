@@ -127,6 +127,7 @@ class StepRun:
         self.refused_401 = False
         self.near_said = False
         self.is_fresh = True  # the living session began in this run with a full prompt
+        self.ending: Ending | None = None  # of the last move
         self.failure: Failure = Failure.NONE
         self.failures_in_a_row = 0
         self.good_at_failure = 0  # good messages of the living session when it last failed
@@ -175,6 +176,7 @@ class StepRun:
                     row = decide(state, ending, guard)
                     state = row.next
                     self.record.enter(state)
+                    self.ending = ending
                     ending, guard = await MOVES[row.move](self)
                 await self.close()
                 self._paying.end()
