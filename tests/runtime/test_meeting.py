@@ -12,13 +12,15 @@ import anyio
 import pytest
 
 from flower_mcp import Handoff, HandoffPolicy, Workbench
-from flower_mcp.core.books import DocumentState, Generation, LiveStep, State, StepResult
+from flower_mcp.core.books import DocumentState, Generation, LiveStep, State, StepResult, WrittenBy
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.errors import FilesError
 from flower_mcp.core.failures import Failure, Outcome
+from flower_mcp.core.handoff import Extra
 from flower_mcp.core.policy import WindowSource
-from flower_mcp.core.writing import Then
+from flower_mcp.core.writing import Then, WritingVerdict
 from flower_mcp.runtime import handoff_turn, opening, step, working
+from flower_mcp.runtime.freezing import freeze
 from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.handing import Handing
 from flower_mcp.runtime.handoff_turn import new_draft, write
@@ -118,6 +120,26 @@ async def test_a_session_that_owes_its_handoff_still_owes_it_when_it_could_not_b
     assert (await resume(run))[0] is Ending.ASKED
     assert prompts == ["", ""]
     assert not run.owes_handoff
+
+
+@pytest.mark.parametrize("written_by", [WrittenBy.DRAFT, WrittenBy.REWOUND])
+async def test_a_draft_that_was_written_since_the_freeze_stays_and_the_frozen_one_goes(
+    run: StepRun, written_by: WrittenBy
+) -> None:
+    lives = run.setting.books.lives
+    draft = replace(WHOLE, scene="tests/", extra=(Extra("## Open questions", "which port?", after="next"),))
+    lives.write_draft("work", draft.to_markdown())
+    run.handing.verdict = WritingVerdict(Ending.WRITTEN, draft, written_by)
+    await freeze(run)
+    assert lives.read_draft("work") is None
+
+    lives.write_draft("work", draft.to_markdown())
+    run.handing.verdict = WritingVerdict(Ending.WRITTEN, draft, written_by)
+    later = lives.write_draft("work", replace(draft, decided="Not that way.").to_markdown())
+    await freeze(run)
+    left = lives.read_draft("work")
+    assert left is not None
+    assert left.revision == later.revision
 
 
 @pytest.mark.parametrize("is_spare", [False, True], ids=["in a pause", "before its prompt"])
