@@ -27,10 +27,10 @@ from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import abandon_forks, looked_into, overflowed
 from flower_mcp.runtime.signals import Gone, Measured, Said, Stuck, TurnEnded
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.runtime.watchdog import ANSWER_LIMIT
 from flower_mcp.runtime.working import account, lose_cost
 
 CLOCK_TICK = 0.05  # seconds; a file's time may lag behind the clock by a tick of the kernel's
-INTERRUPT_LIMIT = 10.0  # seconds for an interrupted turn to give its result
 
 
 async def ask(run: StepRun) -> MoveEnd:
@@ -145,7 +145,7 @@ async def _turn(run: StepRun, prompt: str) -> tuple[Outcome, str]:
         outcome = await _result(run, mine, texts)
         return outcome, "\n\n".join(texts)
     await session.interrupt()
-    with anyio.move_on_after(INTERRUPT_LIMIT):
+    with anyio.move_on_after(ANSWER_LIMIT):
         await _result(run, mine, texts)
     late = f"nothing in {run.policy.write_timeout:.0f} s"
     return Outcome(is_error=True, terminal_reason="aborted_streaming", text=late), "\n\n".join(texts)
