@@ -276,7 +276,8 @@ def _words_for_resumed(run: StepRun) -> str:
     words = run.hearing.for_resumed()
     if run.failures_in_a_row or was_cut_off(run):
         return "\n\n".join(part for part in (load("continue"), words) if part)
-    return words or load("stopped")
+    before = run.setting.before
+    return words or load("stopped" if before is not None and before.state.ended else "continue")
 
 
 def _told(run: StepRun, number: int, phase: str, left: Left | None) -> str:

@@ -11,6 +11,8 @@ from flower_mcp import AgentSpec, Handoff, HandoffPolicy, Runtime
 from flower_mcp.core.books import OWED, State
 from flower_mcp.core.decide import Ending
 from flower_mcp.core.failures import Outcome
+from flower_mcp.core.texts import load
+from flower_mcp.runtime import opening
 from flower_mcp.runtime.look import look
 from flower_mcp.runtime.opening import resume
 from flower_mcp.runtime.options import Opening
@@ -92,6 +94,25 @@ async def test_the_books_say_when_the_last_session_ended(first: StepRun, before:
     row = first.record.end()
     assert row.generation is not None
     assert row.generation.ended_at == (before or row.ended_at)
+
+
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        ((State.WORKING, State.STOPPED), "stopped"),
+        ((State.WORKING, State.FAILED), "stopped"),
+        ((State.WORKING,), "continue"),
+        ((State.WORKING, State.IDLE), "continue"),  # the run after the one that was killed was killed at once
+    ],
+    ids=["stopped", "failed", "killed", "killed twice"],
+)
+async def test_a_resumed_session_is_told_that_it_was_killed_only_if_it_was(
+    first: StepRun, states: tuple[State, ...], told: str
+) -> None:
+    for state in states:
+        first.record.enter(state)
+    _, _, later = await after(first)
+    assert opening._words_for_resumed(later) == load(told)
 
 
 async def test_a_document_that_is_frozen_is_owed_no_more(first: StepRun) -> None:
