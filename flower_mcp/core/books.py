@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 FORMAT = 1  # of LiveStep and of a line of events
+OWED = "the handoff is still to be written"  # why a session has no document although it was asked for one
 
 
 class State(StrEnum):
@@ -35,6 +36,11 @@ class State(StrEnum):
     def ended(self) -> bool:
         """Whether nothing more comes from this run."""
         return self in (State.DONE, State.FAILED, State.STOPPED)
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether the session is to write its document, and has not yet: ended here, it owes it."""
+        return self in (State.DRAINING, State.WRITING)
 
 
 class WrittenBy(StrEnum):
@@ -122,6 +128,13 @@ class StepResult:
     def with_generation(self, **changes: Any) -> StepResult:
         """The row with the last generation changed."""
         return replace(self, generations=(*self.generations[:-1], replace(self.generations[-1], **changes)))
+
+    def ended_in(self, state: State) -> StepResult:
+        """The row of a run that ends in `state`: a handoff that had begun and is not frozen stays owed."""
+        last = self.generation
+        if not state.hands_over or last is None or last.frozen is not None:
+            return self
+        return self.with_generation(why=OWED)
 
     def with_error(self, text: str) -> StepResult:
         """The row with one more entry in `errors`."""

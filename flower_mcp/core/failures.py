@@ -113,11 +113,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a kind asks for. `limit` is the most in a row (None: RetryPolicy.max_attempts); `next` says what to do."""
+    """What a kind asks for. `limit` is the most in a row (None: RetryPolicy.max_attempts); `next` says what to do.
+
+    `then` is asked for once a retry has been tried so often.
+    """
 
     action: Action
     limit: int | None = None
     next: str = ""
+    then: Action = Action.STOP
 
 
 SMALLER = "Give a smaller task, or a model with a larger window: --model NAME"
@@ -150,9 +154,9 @@ RULES: dict[Failure, Rule] = {
     Failure.MODEL: Rule(Action.STOP, next="Name a model that the endpoint serves: --model NAME"),
     Failure.REFUSAL: Rule(Action.STOP, next="Say the task in other words: flower 'TEXT'"),
     Failure.LIMITED: Rule(Action.WAIT, next="Run flower again when the limit has been reset: it goes on from here."),
-    Failure.RATE: Rule(Action.RETRY, next=LATER),
-    Failure.SERVER: Rule(Action.RETRY, next=LATER),
-    Failure.NETWORK: Rule(Action.RETRY, next=LATER),
+    Failure.RATE: Rule(Action.RETRY, next=LATER, then=Action.WAIT),
+    Failure.SERVER: Rule(Action.RETRY, next=LATER, then=Action.WAIT),
+    Failure.NETWORK: Rule(Action.RETRY, next=LATER, then=Action.WAIT),
     Failure.UNREACHABLE: Rule(Action.WAIT, next="Look at the network, then run flower again: it goes on from here."),
     Failure.MALFORMED: Rule(Action.RETRY, limit=2, next=LATER),
     Failure.CLI_DIED: Rule(Action.RETRY, limit=3, next=LATER),
@@ -325,18 +329,34 @@ def _seen_with_more(kind: Failure, outcome: Outcome) -> Failure:
     return Failure.OVERFLOW if _is_full(kind, outcome) else kind
 
 
+def most_retries(kind: Failure, max_attempts: int) -> int:
+    """How often a kind is tried again in a row, with RetryPolicy's `max_attempts` (0: nothing is tried again)."""
+    limit, most = RULES[kind].limit, max(max_attempts - 1, 0)
+    return most if limit is None else min(limit, most)
+
+
 def action_of(
-    kind: Failure, outcome: Outcome, *, now: float, waited: float = 0.0, waits: int = 0, offline: float = 0.0
+    kind: Failure,
+    outcome: Outcome,
+    *,
+    now: float,
+    waited: float = 0.0,
+    waits: int = 0,
+    offline: float = 0.0,
+    used_up: bool = False,
 ) -> Action:
     """What a kind asks for now. A wait that has no known end, or too late a one, is a stop.
 
     `now` as `resets_at`; `waited` (seconds) and `waits` count what was waited for this kind since the model last
-    answered; `offline` is how long an endpoint that cannot be reached is waited for (seconds).
+    answered; `offline` is how long an endpoint is waited for that cannot be reached or fails (seconds); `used_up`:
+    it was tried again as often as it may be.
     """
-    action = RULES[kind].action
+    rule = RULES[kind]
+    is_tried = rule.action is Action.RETRY
+    action = rule.then if is_tried and used_up else rule.action
     if action is not Action.WAIT:
         return action
-    if kind is Failure.UNREACHABLE:
+    if is_tried or kind is Failure.UNREACHABLE:
         return action if waited < offline else Action.STOP
     if outcome.resets_at is None or waits >= MOST_WAITS:
         return Action.STOP

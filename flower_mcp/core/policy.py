@@ -207,8 +207,9 @@ class CompactPolicy:
 class RetryPolicy:
     """How failures of the world are tried again. All but `max_attempts` are seconds.
 
-    `base` is the first pause, doubled each time up to `cap`; `offline` is how long an unreachable endpoint is waited
-    for; `stall` is how long a silent CLI is believed to be working (0: without end).
+    `base` is the first pause, doubled each time up to `cap`; `offline` is how long an endpoint is waited for that
+    cannot be reached, or fails when the attempts are used up; `stall` is how long a silent CLI is believed to be
+    working (0: without end).
     """
 
     max_attempts: int = 6

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from flower_mcp.core.errors import OurError
 
 NAMES = (
-    "handoff", "facts", "again", "takeover", "session", "continue", "retry", "late", "said", "rewound", "unknown",
-    "waiting", "pointer", "others", "running", "stranger", "due", "compacting",
+    "handoff", "facts", "again", "takeover", "session", "continue", "stopped", "retry", "late", "said", "rewound",
+    "unknown", "waiting", "pointer", "others", "running", "stranger", "due", "compacting",
 )  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")

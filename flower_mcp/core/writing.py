@@ -1,8 +1,9 @@
 """What the handoff turn gave: freeze it, ask once more, rewind by so much, or let code assemble a document.
 
-A table over what is left of the turn, and how far a session is rewound that is too full to write. It must not know how
-the turn was run. The rule behind it: a document that has its two required sections is always better than one assembled
-by code, however the turn ended; the reason then goes into the books.
+A table over what is left of the turn, when a turn that failed is run again or is owed, and how far a session is rewound
+that is too full to write. It must not know how the turn was run. The rule behind it: a document that has its two
+required sections is always better than one assembled by code, however the turn ended; the reason then goes into the
+books.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from enum import StrEnum
 
 from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending
+from flower_mcp.core.failures import RULES, Action, Failure
 from flower_mcp.core.handoff import FIELDS, Handoff
 
 ASKS = 2  # the first ask and one more that names what is missing
 HANDED_ON = "the document that it was given is handed on"
+PROCESSES = 3  # in which one handoff turn is tried, when they end
+PASSING = frozenset({Failure.RATE, Failure.SERVER, Failure.NETWORK, Failure.SILENT})
+WRITES_ON = frozenset({Failure.BUDGET, Failure.TURNS, Failure.REFUSAL, Failure.OUR_BREAK})  # degraded, not given up
 SHARES = (1, 2, 4)  # a fork goes back by one request, then to a half of those that are left, then to a quarter
 
 
@@ -28,6 +33,30 @@ class TurnEnd(StrEnum):
     ERROR = "error"
     TIMEOUT = "no answer in time"
     DIED = "the session ended"
+
+
+class Then(StrEnum):
+    """What follows a handoff turn."""
+
+    JUDGE = "judge what it left"
+    REPEAT = "the same turn again, after a pause"
+    REOPEN = "the same turn again, in a new process without a budget"
+    OWE = "keep the session: it writes when the world lets it"
+
+
+def then(kind: Failure, *, exited: bool, failures: int, most: int, is_fork: bool = False) -> Then:
+    """What follows a handoff turn that ended so, its `failures`-th one; `most` is how often its kind is tried again.
+
+    What the world refuses it refuses a successor, too, so what the session knows is not given up for it.
+    """
+    if exited and kind is Failure.SILENT:
+        kind = Failure.CLI_DIED
+    if kind is Failure.BUDGET or (kind is Failure.CLI_DIED and most):
+        return Then.REOPEN if failures < PROCESSES and not is_fork else Then.JUDGE
+    if kind in PASSING:
+        return Then.REPEAT if failures <= most else Then.OWE
+    is_refused = RULES[kind].action in (Action.STOP, Action.WAIT) and kind not in WRITES_ON
+    return Then.OWE if is_refused else Then.JUDGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import shlex
 
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
-from flower_mcp.core.failures import Failure
 from flower_mcp.core.texts import context_text, window_text
 from flower_mcp.runtime.metering import SEED_SENTENCE
 from flower_mcp.runtime.step import MoveEnd, StepRun
@@ -61,7 +60,7 @@ def _stop_sentence(run: StepRun) -> str:
     if run.stop_asked:
         return "Stopped as asked. Run flower again to go on from here."
     spent = run.spent_before + (run.costs.total or 0.0)
-    if budget is not None and (spent >= budget or run.failure is Failure.BUDGET or run.spec.max_turns is None):
+    if budget is not None and run.ending is not Ending.TURNS:
         return f"spent {_usd(spent)} of {_usd(budget)} USD; go on with --budget {math.ceil(2 * max(spent, budget))}"
     turns = run.turns_before + run.record.row.num_turns
     limit = run.spec.max_turns or turns

@@ -106,9 +106,9 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         why=why,
     )
     run.record.document(state_of(document))
-    is_draft = written_by is WrittenBy.DRAFT or (written_by is WrittenBy.REWOUND and run.draft_is_complete())
-    if is_draft and (document.path is not None or run.setting.workbench is None):
-        _remove_draft(run)
+    may_be_draft = written_by in (WrittenBy.DRAFT, WrittenBy.REWOUND)
+    if may_be_draft and (document.path is not None or run.setting.workbench is None):
+        _remove_draft(run, document.handoff)
     run.windows.wrote(run.record.row.context, degraded=document.handoff.degraded)
     if document.handoff.degraded:
         run.record.error(f"交接降级({why})")
@@ -130,10 +130,19 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
     )
 
 
-def _remove_draft(run: StepRun) -> None:
-    """Remove the draft that was frozen. One that stays is older than the next handoff turn, so it hurts nobody."""
+def _remove_draft(run: StepRun, frozen: Handoff) -> None:
+    """Remove the draft that was frozen, and none that was written since: nothing else has its words.
+
+    One that stays is older than the next handoff turn, so it hurts nobody.
+    """
+    lives = run.setting.books.lives
     try:
-        run.setting.books.lives.remove_draft(run.step)
+        draft = lives.read_draft(run.step)
+        if draft is None:
+            return
+        read = Handoff.from_markdown(draft.text, run.step)
+        if replace(read, scene=frozen.scene) == frozen and frozen.scene.startswith(read.scene):
+            lives.remove_draft(run.step, draft.revision)
     except (OSError, FlowerError) as error:
         run.record.say(f"the draft that was frozen could not be removed: {error}")
 

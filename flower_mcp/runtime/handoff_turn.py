@@ -12,28 +12,25 @@ from dataclasses import replace
 
 import anyio
 
+from flower_mcp.core.books import OWED
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
-from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
+from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of, most_retries
 from flower_mcp.core.handoff import FIELDS, Extra, Handoff
 from flower_mcp.core.texts import context_text, render, window_text
-from flower_mcp.core.writing import TurnEnd, Written, judge
+from flower_mcp.core.writing import Then, TurnEnd, Written, judge, then
 from flower_mcp.runtime.documents import draft_left
 from flower_mcp.runtime.facts import with_facts
 from flower_mcp.runtime.gate import Mode
-from flower_mcp.runtime.look import OWED
 from flower_mcp.runtime.opening import run_failed
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import abandon_forks, looked_into, overflowed
 from flower_mcp.runtime.signals import Gone, Measured, Said, Stuck, TurnEnded
 from flower_mcp.runtime.step import MoveEnd, StepRun
+from flower_mcp.runtime.watchdog import ANSWER_LIMIT
 from flower_mcp.runtime.working import account, lose_cost
 
-TRIES = 3  # of a handoff turn that fails in passing
-PASSING = frozenset({Failure.RATE, Failure.SERVER, Failure.NETWORK})
-WRITES_ON = frozenset({Failure.BUDGET, Failure.TURNS, Failure.REFUSAL, Failure.OUR_BREAK})  # degraded, not given up
 CLOCK_TICK = 0.05  # seconds; a file's time may lag behind the clock by a tick of the kernel's
-INTERRUPT_LIMIT = 10.0  # seconds for an interrupted turn to give its result
 
 
 async def ask(run: StepRun) -> MoveEnd:
@@ -72,16 +69,16 @@ def new_draft(run: StepRun) -> Handoff | None:
 
 async def write(run: StepRun, prompt: str, before: Handoff) -> MoveEnd:
     """Run one handoff turn and judge it."""
-    outcome, text = await _tried(run, prompt)
+    outcome, text, after = await _tried(run, prompt)
     if run.handing.rewinding is None:  # a fork's figures are those of an earlier request
         await run.windows.learn_from(outcome)
     if run.stop_asked:
         return Ending.STOP, Guard.ANY
-    if RULES[failure_of(outcome)].action in (Action.STOP, Action.WAIT) and failure_of(outcome) not in WRITES_ON:
-        run.record.generation(why=OWED)  # nothing can work now; this session writes when it is resumed
+    if after is Then.OWE:
+        run.record.generation(why=OWED)
         run.owes_handoff = True
         abandon_forks(run)
-        return run_failed(run, outcome)
+        return run_failed(run, outcome, used_up=True)
     handoff = _joined(before, Handoff.from_markdown(text, run.step), text)
     if run.handing.rewinding is None or run.handing.asks > 1:
         run.handing.partial = handoff
@@ -104,27 +101,36 @@ def judged(run: StepRun, outcome: Outcome, handoff: Handoff | None = None) -> Mo
     return run.handing.verdict.ending, Guard.ANY
 
 
-async def _tried(run: StepRun, prompt: str) -> tuple[Outcome, str]:
-    """Run the turn, and again after a passing failure: what the session knows is worth a few tries."""
-    retry = run.setting.retry
-    outcome, text = Outcome(), ""
-    for failures in range(1, TRIES + 1):
+async def _tried(run: StepRun, prompt: str) -> tuple[Outcome, str, Then]:
+    """Run the turn, and again after what passes: what the session knows is worth some tries. And what follows."""
+    failures = 0
+    while True:
         outcome, text = await _turn(run, prompt)
+        failures += 1
         kind = failure_of(outcome)
-        has_died = kind in (Failure.CLI_DIED, Failure.SILENT) and outcome.exited
-        if kind is Failure.BUDGET or (has_died and retry):
-            if run.handing.rewinding or not await _reopen_without_budget(run):
-                break
-        elif kind not in PASSING or retry is None:
-            break
-        elif failures < TRIES:
-            run.record.event(Kind.RETRY, f"{kind}: the handoff is asked for again", failure=str(kind))
-            with anyio.move_on_after(retry.pause(failures)):
-                while not run.stop_asked:
-                    await run.receive()
-        if run.stop_asked:
-            break
-    return outcome, text
+        after = then(
+            kind, exited=outcome.exited, failures=failures, most=_most(run, kind), is_fork=bool(run.handing.rewinding)
+        )
+        if run.stop_asked or after in (Then.JUDGE, Then.OWE):
+            return outcome, text, after
+        goes_on = await (_pause(run, kind, failures) if after is Then.REPEAT else _reopen_without_budget(run))
+        if not goes_on:
+            return outcome, text, Then.JUDGE
+
+
+def _most(run: StepRun, kind: Failure) -> int:
+    """How often a handoff turn is tried again; between two waits for the same it is tried once."""
+    retry = run.setting.retry
+    return 0 if retry is None or run.waits.of(kind).waits else most_retries(kind, retry.max_attempts)
+
+
+async def _pause(run: StepRun, kind: Failure, failures: int) -> bool:
+    """Wait a little before the turn is tried again; False when a stop was asked for, which ends it at once."""
+    run.record.event(Kind.RETRY, f"{kind}: the handoff is asked for again", failure=str(kind))
+    with anyio.move_on_after(run.setting.retry.pause(failures) if run.setting.retry else 0.0):
+        while not run.stop_asked:
+            await run.receive()
+    return not run.stop_asked
 
 
 async def _turn(run: StepRun, prompt: str) -> tuple[Outcome, str]:
@@ -139,9 +145,10 @@ async def _turn(run: StepRun, prompt: str) -> tuple[Outcome, str]:
         outcome = await _result(run, mine, texts)
         return outcome, "\n\n".join(texts)
     await session.interrupt()
-    with anyio.move_on_after(INTERRUPT_LIMIT):
+    with anyio.move_on_after(ANSWER_LIMIT):
         await _result(run, mine, texts)
-    return Outcome(is_error=True, silent=True, text=f"nothing in {run.policy.write_timeout:.0f} s"), "\n\n".join(texts)
+    late = f"nothing in {run.policy.write_timeout:.0f} s"
+    return Outcome(is_error=True, terminal_reason="aborted_streaming", text=late), "\n\n".join(texts)
 
 
 async def _result(run: StepRun, mine: str, texts: list[str]) -> Outcome:
@@ -175,7 +182,7 @@ async def _reopen_without_budget(run: StepRun) -> bool:
     session_id = run.record.row.session_id
     run.leave()
     failure = await run.open(Opening(session_id or "", resume=True))
-    return failure is None
+    return failure is None and not run.stop_asked
 
 
 def _joined(before: Handoff, after: Handoff, text: str) -> Handoff:
@@ -196,7 +203,7 @@ def _end(outcome: Outcome) -> TurnEnd:
         return TurnEnd.FULL
     if kind is Failure.OUTPUT_LIMIT:
         return TurnEnd.CUT
-    if kind is Failure.SILENT:
+    if kind in (Failure.SILENT, Failure.ABORTED):
         return TurnEnd.TIMEOUT
     return TurnEnd.DIED if outcome.exited else TurnEnd.ERROR
 

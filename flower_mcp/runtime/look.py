@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from flower_mcp.core.books import Generation, State, iso
+from flower_mcp.core.books import OWED, Generation, State, iso
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.runtime.costs import unknown_before
@@ -26,7 +26,6 @@ from flower_mcp.workbench.tasks import By
 from flower_mcp.workbench.transcripts import find
 
 REFUSED = "the CLI refused to go on with it"  # why a session is not resumed although it has a transcript
-OWED = "the handoff is still to be written"  # why a session has no document although it was asked for one
 _ENTRY = re.compile(rf"(?:^|\n)## \S+Z · ({'|'.join(By)})\n\n")
 
 
@@ -83,7 +82,7 @@ def _left_behind(run: StepRun) -> Ending:
     refused = last is not None and last.session_id == session_id and last.why == REFUSED
     if is_born(run, session_id) and not refused:
         run.record.change(session_id=session_id)
-        writing = before is not None and before.state in (State.DRAINING, State.WRITING)
+        writing = before is not None and before.state.hands_over
         run.owes_handoff = writing or in_memory or (last is not None and last.why == OWED)
         return Ending.LIVING_SESSION
     if last is not None and session_id == last.session_id and has_worked(run, last):

@@ -12,7 +12,7 @@ import anyio
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.errors import NothingThere
 from flower_mcp.core.events import Kind
-from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of
+from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of, most_retries
 from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.meter import Left
 from flower_mcp.core.runaway import Starts
@@ -59,12 +59,11 @@ async def resume(run: StepRun) -> MoveEnd:
     before = run.setting.before
     run.late.resume(before.document.revision if before is not None and before.document is not None else None)
     number = _number_of(run, session_id)
-    owed, run.owes_handoff = run.owes_handoff, False
-    prompt = "" if owed else _words_for_resumed(run)
+    prompt = "" if run.owes_handoff else _words_for_resumed(run)
     ending, guard = await _open(run, Opening(session_id, resume=True), number, prompt, phase="resumed")
-    if not owed or ending is not Ending.OPENED:
-        run.owes_handoff = owed  # the next try is to write, too
-        return ending, guard
+    if not run.owes_handoff or ending is not Ending.OPENED:
+        return ending, guard  # what is owed is still owed: the next try is to write, too
+    run.owes_handoff = False
     run.near_said = True  # it was near in the run before
     return Ending.ASKED, Guard.ANY
 
@@ -154,6 +153,7 @@ def go_on(run: StepRun) -> MoveEnd:
     if is_refused or not is_born(run, session_id):
         run.leave()
         run.next_id = None if is_refused else session_id
+        run.owes_handoff = False  # what comes now has not been asked for one
         generation = run.record.row.generation
         if is_refused:
             run.record.generation(durable=True, why=REFUSED)
@@ -163,8 +163,8 @@ def go_on(run: StepRun) -> MoveEnd:
     return Ending.PAUSED, Guard.BORN
 
 
-def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
-    """Ask the table of failures what an outcome asks for, and keep the reason."""
+def run_failed(run: StepRun, outcome: Outcome, *, used_up: bool = False) -> MoveEnd:
+    """Ask the table of failures what an outcome asks for, and keep the reason. `used_up`: it was tried again enough."""
     outcome = looked_into(run, outcome)
     kind = failure_of(outcome)
     rule = RULES[kind]
@@ -173,7 +173,10 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
         overflowed(run, outcome)
         run.barren_sessions += int(run.session is not None and run.session.reader.good == 0)
         return Ending.OVERFLOW, Guard.BARREN if run.barren_sessions > 1 else Guard.ANY
-    action = run.waits.action(kind, outcome)
+    retry = run.setting.retry
+    most = most_retries(kind, retry.max_attempts if retry else 0)
+    action = run.waits.action(kind, outcome, used_up=used_up or run.failures_in_a_row >= most)
+    run.good_at_failure = run.session.reader.good if run.session else 0
     if action is Action.WAIT:
         if run.session is not None and not run.session.alive:
             run.leave()
@@ -181,15 +184,10 @@ def run_failed(run: StepRun, outcome: Outcome) -> MoveEnd:
     is_start = run.session is not None and run.session.reader.good == 0  # without a process none was made
     run.starts = run.starts.failed(kind, outcome.words) if is_start else Starts()
     run.failures_in_a_row += 1
-    run.good_at_failure = run.session.reader.good if run.session else 0
-    retry = run.setting.retry
-    most = 0
-    if retry is not None:
-        most = retry.max_attempts - 1 if rule.limit is None else min(rule.limit, retry.max_attempts - 1)
     told = f"{kind}: {outcome.words}"
     run.record.event(Kind.ERROR, told, failure=str(kind))
     hopeless = run.starts.are_hopeless and rule.limit is not None  # a busy or distant endpoint gets better by itself
-    if action is Action.RETRY and run.failures_in_a_row <= most and not hopeless:
+    if action is Action.RETRY and not hopeless:
         run.record.error(told)
         if run.session is not None and not run.session.alive:
             run.leave()
@@ -208,7 +206,7 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
     carried = left_of(run, opening)
     context = carried.context if carried else None
     run.record.change(context=context or 0, live={"context_estimated": bool(carried and carried.estimated)})
-    run.record.begin_generation(number, opening.session_id)
+    run.record.begin_generation(number, opening.session_id, owed=run.owes_handoff)
     failure = await run.open(replace(opening, budget_usd=left))
     session = run.session
     if failure is not None and run.stop_asked:
@@ -285,11 +283,12 @@ def _mark_launched(run: StepRun, session_id: str, revision: str) -> None:
 
 
 def _words_for_resumed(run: StepRun) -> str:
-    """What a resumed session is told: what was said and it has not taken in, and that it was cut off, if it was."""
+    """What a resumed session is told: that it was cut off, if it was, and what was said and it has not taken in."""
     words = run.hearing.for_resumed()
-    if words and not run.failures_in_a_row and not was_cut_off(run):
-        return words
-    return "\n\n".join(part for part in (load("continue"), words) if part)
+    if run.failures_in_a_row or was_cut_off(run):
+        return "\n\n".join(part for part in (load("continue"), words) if part)
+    before = run.setting.before
+    return words or load("stopped" if before is not None and before.state.ended else "continue")
 
 
 def _told(run: StepRun, number: int, phase: str, left: Left | None) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flower_mcp.core.books import (
+    OWED,
     DocumentState,
     Generation,
     LiveStep,
@@ -130,16 +131,18 @@ class Record:
         if len(generations) > 1:
             self.change(generations=(*generations[:-2], replace(generations[-2], **changes), generations[-1]))
 
-    def begin_generation(self, number: int, session_id: str) -> None:
-        """Write down a session before its process starts. An entry that is there already stays."""
+    def begin_generation(self, number: int, session_id: str, *, owed: bool = False) -> None:
+        """Write down a session before its process starts, and whether it owes its handoff. An entry of it stays."""
         generations = self.row.generations
         if not generations or generations[-1].session_id != session_id:
-            generations = (*generations, Generation(n=number, session_id=session_id, started_at=now()))
+            entry = Generation(n=number, session_id=session_id, started_at=now(), why=OWED if owed else None)
+            generations = (*generations, entry)
         self.change(durable=True, generations=generations, session_id=session_id)
 
-    def enter(self, state: State) -> None:
-        """Write down a new state, and the manifest with it."""
-        self.change(live={"state": state}, state=state)
+    def enter(self, state: State, **row: Any) -> None:
+        """Write down a new state, and the manifest with it. What a session owes at the end of a run stays owed."""
+        generations = (self.row.ended_in(self.live.state) if state.ended else self.row).generations
+        self.change(live={"state": state}, state=state, generations=generations, **row)
         self._put()
 
     def document(self, document: DocumentState | None) -> None:
@@ -194,9 +197,12 @@ class Record:
         self._put(row)
 
     def end(self) -> StepResult:
-        """Close the row, write everything a last time, and say what could not be written and where it is."""
+        """Close the row and its last session's entry, write everything, and say what could not be, and where it is."""
         ended = now()
         started = seconds(self.row.started_at or ended)
+        last = self.row.generation
+        if last is not None and last.ended_at is None:
+            self.generation(ended_at=ended)
         self.change(durable=True, ended_at=ended, duration_s=round(seconds(ended) - started, 3))
         self._put()
         self.owed.pay(at_once=True)

@@ -332,7 +332,7 @@ def _lacking(before: LiveStep | None, rows: tuple[Mapping[str, Any], ...]) -> St
         return None
     if not before.state.ended:
         why = before.row.error or f"The supervisor ended without closing its books. {LATER}"
-        return replace(before.row, state=State.STOPPED, error=why)
+        return replace(before.row.ended_in(before.state), state=State.STOPPED, error=why)
     known = next((row for row in rows if row.get("run") == before.row.run), None)
     return None if known is not None and known.get("ended_at") == before.row.ended_at else before.row
 

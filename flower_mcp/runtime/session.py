@@ -24,6 +24,7 @@ from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
     ClaudeSDKError,
+    Message,
     ProcessError,
     ResultError,
 )
@@ -201,7 +202,7 @@ class Session:
 
     async def _pump(self) -> None:
         try:
-            async for message in self._client.receive_messages():
+            async for message in self._messages():
                 for signal in self.reader.take(message):
                     self._send(self, signal)
             gone = self._exit(None, "")
@@ -214,6 +215,16 @@ class Session:
         self.alive = False
         if not self._closing.is_set():
             self._send(self, Gone(gone))
+
+    async def _messages(self) -> AsyncIterator[Message]:
+        """What the CLI sends. Raises ClaudeSDKError alone: the SDK passes on whatever its own reader died of."""
+        try:
+            async for message in self._client.receive_messages():
+                yield message
+        except ClaudeSDKError:
+            raise
+        except Exception as error:  # bytes that are no text, for one
+            raise ClaudeSDKError(f"its output could not be read: {error}") from error
 
     def _exit(self, code: int | None, words: str) -> Outcome:
         self._exit_code = code

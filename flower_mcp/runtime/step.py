@@ -127,6 +127,7 @@ class StepRun:
         self.refused_401 = False
         self.near_said = False
         self.is_fresh = True  # the living session began in this run with a full prompt
+        self.ending: Ending | None = None  # of the last move
         self.failure: Failure = Failure.NONE
         self.failures_in_a_row = 0
         self.good_at_failure = 0  # good messages of the living session when it last failed
@@ -175,6 +176,7 @@ class StepRun:
                     row = decide(state, ending, guard)
                     state = row.next
                     self.record.enter(state)
+                    self.ending = ending
                     ending, guard = await MOVES[row.move](self)
                 await self.close()
                 self._paying.end()
@@ -186,7 +188,7 @@ class StepRun:
             self.late.end()
             self.hearing.end()
             if not self.record.live.state.ended:
-                self.record.change(live={"state": State.STOPPED}, state=State.STOPPED, error=ENDED_NOW)
+                self.record.enter(State.STOPPED, error=ENDED_NOW)
             self.record.end()
             self._say_result()
             self._send.close()
@@ -206,7 +208,7 @@ class StepRun:
         told = f"a mistake in flower-mcp itself ({type(error).__name__}: {error}). {OurError.KEPT} {OurError.NEXT}"
         if isinstance(error, FlowerError) and not isinstance(error, OurError):
             told = error.told
-        self.record.change(live={"state": State.FAILED}, state=State.FAILED, error=told)
+        self.record.enter(State.FAILED, error=told)
         self.record.event(Kind.ERROR, told, failure="mistake", final=True)
 
     def _say_result(self) -> None:
@@ -226,11 +228,12 @@ class StepRun:
         session = self.session
         if session is None:
             return
+        forgiven = session.reader.good - self.good_at_failure >= FORGIVEN_AFTER
         if session.reader.good:
             self.barren_sessions = 0
             self.starts = Starts()
-            self.waits.over()
-        if session.reader.good - self.good_at_failure >= FORGIVEN_AFTER:
+            self.waits.over(forgiven=forgiven)
+        if forgiven:
             self.failures_in_a_row = 0
 
     async def receive(self, limit: float | None = None) -> Signal | None:
@@ -301,18 +304,28 @@ class StepRun:
             if ready is not None or self.stop_asked:
                 self.session = ready
                 return None if ready else Outcome(is_error=True, exited=True, text="stopped before it was there")
+            spare.session.close()  # it died before it had a prompt
         elif spare is not None:
             spare.session.close()
         return await self.start(opening)
 
     async def start(self, opening: Opening) -> Outcome | None:
         """Start a session's process and make that session the living one; None when it is connected."""
+        if self.session is not None and self.session.id == opening.session_id:
+            self.leave()  # it died while nothing was expected from it
+        await self._until_gone(opening.session_id)
         try:
             self.session = self._built(opening)
         except (OSError, FilesError) as error:
             return Outcome(is_error=True, exited=True, text=f"the CLI cannot be started: {error}")
         failure: Outcome | None = await self._group.start(self.session.run)
         return failure
+
+    async def _until_gone(self, session_id: str) -> None:
+        """Wait for a process of the session that is being closed: two on one transcript would fork it."""
+        with anyio.move_on_after(CLOSE_LIMIT):
+            for session in [each for each in self._sessions if each.id == session_id]:
+                await session.closed.wait()
 
     def start_ahead(self, opening: Opening) -> None:
         """Start a successor's process before it has a prompt. What goes wrong shows when it is opened."""

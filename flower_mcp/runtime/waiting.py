@@ -1,9 +1,10 @@
-"""The move that waits for the world: until a usage limit is reset, or until the endpoint can be reached again.
+"""The move that waits for the world: until a limit is reset, the endpoint can be reached again, or it works again.
 
 A wait is no attempt and no generation, and a person can stop it. What is waited for, and how long, is decided by
 failures.py; what it must know beside the words of an error is looked up here: whether the endpoint takes connections,
 and when the limit is reset. What can hurt: an endpoint that takes connections and refuses work is no lost network, so
-it is looked at before each decision, and a lost connection counts as an attempt when it can be reached.
+it is looked at before each decision, and a lost connection counts as an attempt when it can be reached. Only a request
+tells whether it works again; one that fails each time after an answer or two must not be waited for without end.
 """
 
 from __future__ import annotations
@@ -60,16 +61,24 @@ class Waits:
         """The run's; one without retries waits for nothing either."""
         return self._run.setting.retry or RetryPolicy(offline=0.0)
 
-    def over(self) -> None:
-        """The model has answered."""
-        self._waited.clear()
+    def over(self, *, forgiven: bool) -> None:
+        """The model has answered; `forgiven`: so often since the last failure that it counts no more."""
+        gone = [kind for kind in self._waited if forgiven or RULES[kind].action is Action.WAIT]
+        for kind in gone:
+            del self._waited[kind]
 
-    def action(self, kind: Failure, outcome: Outcome) -> Action:
+    def action(self, kind: Failure, outcome: Outcome, *, used_up: bool) -> Action:
         """What a failure asks for now. A wait is taken note of; it begins here and not when the move does."""
         now = time.time()
         waited = self._waited.get(kind, Waited(now))
         action = action_of(
-            kind, outcome, now=now, waited=now - waited.since, waits=waited.waits, offline=self.policy.offline
+            kind,
+            outcome,
+            now=now,
+            waited=now - waited.since,
+            waits=waited.waits,
+            offline=self.policy.offline,
+            used_up=used_up,
         )
         if action is Action.WAIT and self._run.setting.retry is None:
             return Action.STOP
@@ -105,8 +114,8 @@ async def wait(run: StepRun) -> MoveEnd:
 
     began = time.time()
     run.record.error(f"{run.waits.kind}: {run.waits.outcome.words}")
-    unreachable = run.waits.kind is Failure.UNREACHABLE
-    over = await (_until_reachable(run) if unreachable else _until_reset(run))
+    ways = {Failure.UNREACHABLE: _until_reachable, Failure.LIMITED: _until_reset}
+    over = await ways.get(run.waits.kind, _until_next)(run)
     if run.stop_asked:
         return Ending.STOP, Guard.ANY
     run.record.event(
@@ -141,6 +150,27 @@ async def _until_reset(run: StepRun) -> bool:
     while (left := until - time.time()) > 0 and await _rest(run, min(left, 60.0)):
         continue  # a look each minute: the clock on the wall may be set, or the machine sleep
     return True
+
+
+async def _until_next(run: StepRun) -> bool:
+    """Rest before the next try of what was tried again as often as attempts go, and is waited for."""
+    waits, retry = run.waits, run.waits.policy
+    waited = waits.of(waits.kind)
+    latest = waited.since + retry.offline
+    seconds = retry.pause(retry.max_attempts - 1 + waited.waits) * random.uniform(0.75, 1.25)
+    until = min(time.time() + seconds, latest)
+    run.record.event(
+        Kind.WAIT,
+        f"{waits.kind}: trying again at {_clock(until)}, until {_clock(latest)} at the latest ({waits.outcome.words})",
+        phase=Phase.OPEN,
+        why=f"{waits.kind}: {waits.outcome.words}",
+        failure=str(waits.kind),
+        since=iso(waited.since),
+        until=iso(until),
+        latest=iso(latest),
+        seconds=round(until - time.time(), 1),
+    )
+    return await _rest(run, until - time.time())
 
 
 async def _until_reachable(run: StepRun) -> bool:

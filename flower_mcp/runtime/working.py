@@ -32,12 +32,12 @@ from flower_mcp.runtime.signals import (
     Used,
 )
 from flower_mcp.runtime.step import Break, MoveEnd, StepRun
+from flower_mcp.runtime.watchdog import ANSWER_LIMIT
 
 REFUSED = Outcome(is_error=True, status=401, error="authentication_failed", text="The credentials were refused.")
 UNHEARD = Outcome(
     is_error=True, terminal_reason="hook_stopped", text="The prompt never reached the model: a hook kept it."
 )
-INTERRUPT_LIMIT = 5.0  # seconds for an interrupted turn to give its result
 SETTLE = 10.0  # seconds for more to come from a CLI that is idle, or that does not say when it is
 LATE = 2  # messages over the line without a boundary, then the turn is interrupted
 
@@ -56,7 +56,7 @@ async def work(run: StepRun) -> MoveEnd:
             if interrupted:
                 return Ending.STOP, Guard.ANY
             interrupted = True
-            run.stop_by = anyio.current_time() + INTERRUPT_LIMIT
+            run.stop_by = anyio.current_time() + ANSWER_LIMIT
             await _interrupt(run)
         if signal is None:
             continue

@@ -19,6 +19,7 @@ PLACEHOLDERS = {
     "takeover": {"path", "words", "document"},
     "session": set(),
     "continue": set(),
+    "stopped": set(),
     "retry": set(),
     "late": {"path", "changes"},
     "rewound": {"requests"},

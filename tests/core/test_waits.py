@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flower_mcp.core.failures import LONGEST, MOST_WAITS, RULES, Action, Failure, Outcome, action_of
+from flower_mcp.core.failures import LONGEST, MOST_WAITS, RULES, Action, Failure, Outcome, action_of, most_retries
 from flower_mcp.core.resets import reset_in
 
 NOW = datetime(2026, 11, 30, 10, 53, tzinfo=UTC).timestamp()
@@ -47,6 +47,38 @@ def test_an_endpoint_that_cannot_be_reached_is_waited_for_as_long_as_the_policy_
     assert ask(Failure.UNREACHABLE, waited=HOUR - 1, waits=99) is Action.WAIT
     assert ask(Failure.UNREACHABLE, waited=HOUR) is Action.STOP
     assert action_of(Failure.UNREACHABLE, Outcome(), now=NOW) is Action.STOP  # nobody is to wait
+
+
+@pytest.mark.parametrize("kind", Failure)
+def test_what_was_tried_again_often_enough_stops_and_only_an_endpoint_that_may_mend_is_waited_for(
+    kind: Failure,
+) -> None:
+    def used_up(waited: float) -> Action:
+        return action_of(kind, Outcome(), now=NOW, waited=waited, waits=99, offline=HOUR, used_up=True)
+
+    if RULES[kind].action is not Action.RETRY:
+        assert used_up(0.0) is action_of(kind, Outcome(), now=NOW, waits=99, offline=HOUR)
+    elif kind in (Failure.SERVER, Failure.RATE, Failure.NETWORK):
+        assert [used_up(waited) for waited in (0.0, HOUR - 1, HOUR)] == [Action.WAIT, Action.WAIT, Action.STOP]
+        assert action_of(kind, Outcome(), now=NOW, used_up=True) is Action.STOP  # nobody is to wait
+    else:
+        assert used_up(0.0) is Action.STOP
+
+
+@pytest.mark.parametrize(
+    ("kind", "attempts", "most"),
+    [
+        (Failure.SERVER, 6, 5),
+        (Failure.SERVER, 1, 0),
+        (Failure.SERVER, 0, 0),
+        (Failure.CLI_DIED, 6, 3),
+        (Failure.CLI_DIED, 2, 1),
+    ],
+)
+def test_a_kind_is_tried_again_as_often_as_the_policy_and_its_own_limit_let_it(
+    kind: Failure, attempts: int, most: int
+) -> None:
+    assert most_retries(kind, attempts) == most
 
 
 @given(st.sampled_from(Failure), st.none() | st.floats(-1e6, 1e6), st.floats(0, 1e6), st.integers(0, 99))

@@ -8,16 +8,19 @@ from hypothesis import strategies as st
 
 from flower_mcp.core.books import WrittenBy
 from flower_mcp.core.decide import Ending
+from flower_mcp.core.failures import Failure
 from flower_mcp.core.handoff import Extra, Handoff
 from flower_mcp.core.writing import (
     ASKS,
     HANDED_ON,
+    Then,
     TurnEnd,
     WritingVerdict,
     Written,
     back_to,
     handed_on,
     judge,
+    then,
     unrewound,
 )
 
@@ -215,6 +218,48 @@ def test_code_writes_only_with_a_reason_that_goes_into_the_books(written: Writte
         assert (verdict.ending is Ending.OVERFLOW) == (written.end is TurnEnd.FULL or written.rewound > 0)
     if written.end is not TurnEnd.COMPLETED:
         assert written.end.value in (verdict.why or "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "follows"),
+    [
+        (Failure.NONE, {}, Then.JUDGE),
+        (Failure.SERVER, {}, Then.REPEAT),
+        (Failure.SERVER, {"failures": 5}, Then.REPEAT),
+        (Failure.SERVER, {"failures": 6}, Then.OWE),
+        (Failure.RATE, {"failures": 6}, Then.OWE),
+        (Failure.NETWORK, {"failures": 6}, Then.OWE),
+        (Failure.SILENT, {"most": 3, "failures": 3}, Then.REPEAT),
+        (Failure.SILENT, {"most": 3, "failures": 4}, Then.OWE),
+        (Failure.SERVER, {"most": 0}, Then.OWE),
+        (Failure.SERVER, {"is_fork": True}, Then.REPEAT),
+        (Failure.UNREACHABLE, {}, Then.OWE),
+        (Failure.LIMITED, {}, Then.OWE),
+        (Failure.CREDENTIALS, {}, Then.OWE),
+        (Failure.BILLING, {"is_fork": True}, Then.OWE),
+        (Failure.SILENT, {"exited": True}, Then.REOPEN),
+        (Failure.CLI_DIED, {"exited": True, "failures": 2}, Then.REOPEN),
+        (Failure.CLI_DIED, {"exited": True, "failures": 3}, Then.JUDGE),
+        (Failure.CLI_DIED, {"exited": True, "most": 0}, Then.JUDGE),
+        (Failure.CLI_DIED, {"exited": True, "is_fork": True}, Then.JUDGE),
+        (Failure.BUDGET, {"most": 0}, Then.REOPEN),
+        (Failure.BUDGET, {"is_fork": True}, Then.JUDGE),
+        (Failure.OVERFLOW, {}, Then.JUDGE),
+        (Failure.REFUSAL, {}, Then.JUDGE),
+        (Failure.ABORTED, {}, Then.JUDGE),  # by the handoff turn's own limit of time
+        (Failure.UNKNOWN, {}, Then.JUDGE),
+    ],
+)
+def test_a_handoff_turn_is_repeated_for_what_passes_and_owed_for_what_refuses_all_work(
+    kind: Failure, given: dict[str, int], follows: Then
+) -> None:
+    usual = {"exited": False, "failures": 1, "most": 5}
+    assert then(kind, **{**usual, **given}) is follows  # type: ignore[arg-type]
+
+
+@given(st.sampled_from(Failure), st.booleans(), st.integers(0, 9), st.booleans())
+def test_no_handoff_turn_is_tried_without_end(kind: Failure, exited: bool, most: int, is_fork: bool) -> None:
+    assert then(kind, exited=exited, failures=10, most=most, is_fork=is_fork) in (Then.JUDGE, Then.OWE)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from flower_mcp.demo.model import (
 )
 from tests.e2e.editing import opening_of
 from tests.e2e.steps import (
+    CUT_OFF,
     DOCUMENT,
     TASK,
     archived,
@@ -289,21 +290,34 @@ async def test_a_document_spoilt_in_the_edit_window_is_replaced_by_the_frozen_on
     assert len(run.result.errors) >= len(faults), run.result.errors
 
 
+def _stop_at(phase: str, runtime: Runtime, event: Event) -> None:
+    """For run_step's `during`."""
+    if event.payload.get("phase") == phase:
+        runtime.stop()
+
+
 async def test_a_stop_between_two_sessions_goes_on_from_the_document(model: ScriptedModel, workspace: Path) -> None:
     """Each run goes on where the one before was stopped, and is stopped a phase later."""
     phases = ("done", "open", "closed", "retired")
-
-    def stop(phase: str, runtime: Runtime, event: Event) -> None:
-        if event.payload.get("phase") == phase:
-            runtime.stop()
-
     work = [bash("echo a").at(40_000), bash("echo b").at(155_000)]
     model.script = each_session(*[handing_over(*work) for _ in phases], successor())
     for number, phase in enumerate(phases, start=1):
-        prompt, during = ("" if number > 1 else TASK), partial(stop, phase)
+        prompt, during = ("" if number > 1 else TASK), partial(_stop_at, phase)
         run = await run_step(workspace, prompt, handoff=policy(edit_window=0.3), during=during)
         assert run.result.state in ("stopped", "done"), phase
         assert len([request for request in model.requests if is_asked(request)]) == number, phase
     last = await run_step(workspace, "")
     assert last.result.ok, last.result.error
     assert len([request for request in model.requests if is_asked(request)]) == len(phases)
+
+
+async def test_a_stop_in_the_handoff_turn_leaves_the_document_to_be_written_first(
+    model: ScriptedModel, workspace: Path
+) -> None:
+    model.script = two_sessions()
+    evening = await run_step(workspace, during=partial(_stop_at, "writing"))
+    assert evening.result.state == "stopped"
+    morning = await run_step(workspace, "")
+    assert morning.result.ok, morning.result.error
+    assert [generation.written_by for generation in morning.result.generations] == ["session", None]
+    assert not any(request.asks(CUT_OFF) for request in model.requests)

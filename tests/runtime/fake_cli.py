@@ -2,6 +2,7 @@
 
 FAKE_CLI names how its first start goes wrong, FAKE_STARTS the file to which each start appends its pid (and each
 interrupt a word, to one beside it); every later start does its task at once. `mute`: it never answers initialize.
+`noise`: it takes the prompt, says what is no text, and lives.
 `silent`: it takes the prompt and nothing more. `closed`: it closes its output and lives. These three ignore SIGTERM.
 `late`: an interrupted turn ends a second later. `busy`: a tool runs for a second, in silence. `ended`: after its result
 it never says that it is idle. `full`: its context grows over the line, an interrupt ends its turn, what it is asked
@@ -46,6 +47,9 @@ def work(prompt: str, how: str) -> None:
     """Take a prompt."""
     say(type="system", subtype="session_state_changed", state="running")
     if how == "silent":
+        return
+    if how == "noise":
+        os.write(1, b"\xff\xfe\n")
         return
     if how == "closed":
         os.close(1)
@@ -99,7 +103,7 @@ def main() -> None:
                 result(prompt, subtype="error_during_execution", is_error=True, terminal_reason="aborted_streaming")
                 say(type="system", subtype="session_state_changed", state="idle")
                 how = ""
-    while how in ("mute", "silent", "closed"):
+    while how in ("mute", "silent", "closed", "noise"):
         time.sleep(60)
 
 

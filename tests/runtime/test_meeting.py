@@ -12,13 +12,17 @@ import anyio
 import pytest
 
 from flower_mcp import Handoff, HandoffPolicy, Workbench
-from flower_mcp.core.books import DocumentState, Generation, LiveStep, State, StepResult
+from flower_mcp.core.books import DocumentState, Generation, LiveStep, State, StepResult, WrittenBy
 from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.errors import FilesError
 from flower_mcp.core.failures import Failure, Outcome
 from flower_mcp.core.figures import Cost
+from flower_mcp.core.handoff import Extra
 from flower_mcp.core.policy import WindowSource
+from flower_mcp.core.writing import Then, WritingVerdict
 from flower_mcp.runtime import freezing, handoff_turn, opening, step, working
+from flower_mcp.runtime.freezing import freeze
+from flower_mcp.runtime.gate import Mode
 from flower_mcp.runtime.handing import Handing
 from flower_mcp.runtime.handoff_turn import new_draft, write
 from flower_mcp.runtime.hearing import Heard
@@ -29,6 +33,7 @@ from flower_mcp.runtime.overflowing import Rewinding
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.rewind import _draft
 from flower_mcp.runtime.signals import Asked, BackgroundTask, Idle, Signal, Stuck, TurnEnded, What
+from flower_mcp.runtime.starting import Spare
 from flower_mcp.runtime.step import Break, StepRun
 from flower_mcp.workbench.learned import LearnedWindows
 from flower_mcp.workbench.tasks import By
@@ -142,6 +147,52 @@ async def test_a_session_that_owes_its_handoff_still_owes_it_when_it_could_not_b
     assert not run.owes_handoff
 
 
+@pytest.mark.parametrize("written_by", [WrittenBy.DRAFT, WrittenBy.REWOUND])
+async def test_a_draft_that_was_written_since_the_freeze_stays_and_the_frozen_one_goes(
+    run: StepRun, written_by: WrittenBy
+) -> None:
+    lives = run.setting.books.lives
+    draft = replace(WHOLE, scene="tests/", extra=(Extra("## Open questions", "which port?", after="next"),))
+    lives.write_draft("work", draft.to_markdown())
+    run.handing.verdict = WritingVerdict(Ending.WRITTEN, draft, written_by)
+    await freeze(run)
+    assert lives.read_draft("work") is None
+
+    lives.write_draft("work", draft.to_markdown())
+    run.handing.verdict = WritingVerdict(Ending.WRITTEN, draft, written_by)
+    later = lives.write_draft("work", replace(draft, decided="Not that way.").to_markdown())
+    await freeze(run)
+    left = lives.read_draft("work")
+    assert left is not None
+    assert left.revision == later.revision
+
+
+@pytest.mark.parametrize("is_spare", [False, True], ids=["in a pause", "before its prompt"])
+async def test_a_process_that_died_while_nobody_read_is_let_go_before_the_next_one_starts(
+    run: StepRun, monkeypatch: pytest.MonkeyPatch, is_spare: bool
+) -> None:
+    dead, order = Process("one"), list[str]()
+    dead.alive, dead.reader.turns = False, 3
+
+    def build(_run: StepRun, _opening: Opening) -> object:
+        order.append("closed" if dead.is_closing else "open")
+        raise OSError("enough")
+
+    monkeypatch.setattr(step, "build", build)
+    run._sessions.append(cast(Any, dead))
+    if is_spare:
+        run.spare = Spare(cast(Any, dead), Opening("one"))
+        run.spare._known.set()
+    else:
+        run.session = cast(Any, dead)
+        dead.gate.mode = Mode.WORK
+    dead.closed.set()
+    await run.open(Opening("one", resume=not is_spare))
+    assert order == ["closed"]
+    assert run.session is None
+    assert run.turns_counted == (0 if is_spare else 3)
+
+
 async def test_what_was_said_of_a_session_and_asked_from_it_holds_in_its_next_process(
     run: StepRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,8 +252,9 @@ async def test_what_a_session_wrote_before_it_was_too_full_is_kept_when_no_fork_
 ) -> None:
     texts = ["## Doing\n\nHalf of it.\n", "", "## Dead ends\n\nNot that way.\n"]
 
-    async def tried(_run: StepRun, _prompt: str) -> tuple[Outcome, str]:
-        return Outcome(is_error=True, terminal_reason="prompt_too_long", text="Prompt is too long"), texts.pop(0)
+    async def tried(_run: StepRun, _prompt: str) -> tuple[Outcome, str, Then]:
+        full = Outcome(is_error=True, terminal_reason="prompt_too_long", text="Prompt is too long")
+        return full, texts.pop(0), Then.JUDGE
 
     monkeypatch.setattr(handoff_turn, "_tried", tried)
     run.handing.asks = 1

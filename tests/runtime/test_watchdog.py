@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -27,7 +28,7 @@ from tests.runtime import fake_cli
 
 pytestmark = pytest.mark.anyio
 STALL = 0.4  # seconds
-MODES = ("mute", "silent", "closed", "late", "busy", "ended")
+MODES = ("mute", "silent", "closed", "late", "busy", "ended", "noise")
 
 
 @pytest.fixture
@@ -60,10 +61,17 @@ async def test_a_cli_that_hangs_is_ended_and_the_step_goes_on(workspace: Path, t
     """All at once, a step each: nearly all of the time is the SDK's patience with a process that does not end."""
     results: dict[str, StepResult] = {}
     events: dict[str, list[Event]] = {mode: [] for mode in MODES}
+    beside: list[str] = []  # steps with two processes at once
+
+    def take(mode: str, event: Event) -> None:
+        events[mode].append(event)
+        pids = (tmp_path / mode).read_text().split() if event.kind == "session" else []
+        if any(alive(int(pid)) for pid in pids[:-1]):
+            beside.append(mode)
 
     async def run(runtime: Runtime, mode: str) -> None:
         variables = {"FAKE_CLI": mode, "FAKE_STARTS": str(tmp_path / mode)}
-        results[mode] = await runtime.run(AgentSpec(name=mode, env=variables), "Port it.", on_event=events[mode].append)
+        results[mode] = await runtime.run(AgentSpec(name=mode, env=variables), "Port it.", on_event=partial(take, mode))
 
     retry = RetryPolicy(base=0.05, cap=0.1, stall=STALL, offline=0.0)
     handoff = HandoffPolicy(window=200_000)
@@ -77,14 +85,17 @@ async def test_a_cli_that_hangs_is_ended_and_the_step_goes_on(workspace: Path, t
     starts = {mode: [int(pid) for pid in (tmp_path / mode).read_text().split()] for mode in MODES}
     assert {mode: (results[mode].ok, results[mode].error) for mode in MODES} == dict.fromkeys(MODES, (True, None))
     assert {mode: len(pids) for mode, pids in starts.items()} == {
-        "mute": 2, "silent": 2, "closed": 2, "late": 2, "busy": 1, "ended": 1,
+        "mute": 2, "silent": 2, "closed": 2, "late": 2, "busy": 1, "ended": 1, "noise": 2,
     }  # fmt: skip  # a session that left no transcript, as these, is begun anew and not resumed
     assert {mode: results[mode].attempts for mode in MODES} == {
-        "mute": 2, "silent": 2, "closed": 2, "late": 2, "busy": 1, "ended": 1,
+        "mute": 2, "silent": 2, "closed": 2, "late": 2, "busy": 1, "ended": 1, "noise": 2,
     }  # fmt: skip
+    assert beside == []
     assert [pid for pids in starts.values() for pid in pids if alive(pid)] == []
     assert (tmp_path / "late.interrupts").exists()
     assert not (tmp_path / "busy.interrupts").exists()
+    [lost] = [event.payload["failure"] for event in events["noise"] if event.kind == "error"]
+    assert lost == "the CLI ended"
     for mode in ("mute", "silent", "closed", "late"):
         told = [event.payload["failure"] for event in events[mode] if event.kind == "error"]
         assert told == ["the CLI is silent"], mode
