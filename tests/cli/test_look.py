@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,23 @@ def test_show_prints_the_document_as_it_is(workbench: Workbench, workspace: Path
     assert document is not None
     assert (done.code, done.out, done.err) == (0, document.text, "")
     assert contents(workspace) == before
+
+
+def test_what_was_not_written_on_this_machine_is_marked_beside_it(
+    workbench: Workbench, workspace: Path, environment: dict[str, str]
+) -> None:
+    shutil.rmtree(workbench.known.path.parent)
+
+    done = flower("show", cwd=workspace, environment=environment)
+    document = workbench.read("work")
+    assert document is not None
+    assert (done.code, done.out) == (0, document.text)
+    assert f"{document.path} was not written on this machine" in done.err
+    for given in (("show", "--generation", "1"), ("diff", "1", "2")):
+        done = flower(*given, cwd=workspace, environment=environment)
+        assert done.code == 0
+        assert "archive" in done.err
+        assert "was not written on this machine" in done.err
 
 
 def test_show_gives_what_was_launched_for_a_generation(
