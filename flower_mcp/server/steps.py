@@ -170,18 +170,17 @@ class Steps:
         return over or self.is_running(live.step) is (live.state is not State.LOST)
 
     def chosen(self, given: str) -> str:
-        """The step that a caller means: `given`, else the default one, else the only one.
+        """The step that a caller means: `given`, else the default one, else the only one, else `work`.
 
-        None yet: the default, or `work`. Raises Usage, listing the steps, when there are several.
+        A default counts before there is anything of it: whoever named it does not mean another one, whose document
+        would be written over. Raises Usage, listing the steps, when there are several.
         """
-        if given:
-            return given
-        if self.default and self.exists(self.default):
-            return self.default
+        if given or self.default:
+            return given or self.default
         names = [known.step for known in self.all()]
         if len(names) > 1:
             raise Usage(f"There are {len(names)} steps: {listed(names)}.", next="Say which one you mean with `step`.")
-        return names[0] if names else self.default or DEFAULT
+        return names[0] if names else DEFAULT
 
     def existing(self, given: str) -> LiveStep:
         """The step that a caller means, whole as `live` gives it. Raises Usage, NothingThere, FilesError."""
