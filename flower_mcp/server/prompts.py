@@ -16,7 +16,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
-from flower_mcp.core.books import State
+from flower_mcp.core.books import LiveStep, State
 from flower_mcp.core.errors import FilesError, FlowerError, Usage
 from flower_mcp.core.texts import render, used_text, window_text
 from flower_mcp.server import reading
@@ -79,19 +79,28 @@ class Prompts:
         return document.handoff.prompt_block(text, path=str(document.path), task=task)
 
     def _figures(self) -> tuple[int | None, int | None]:
-        """Context and window of the session at work: as its supervisor knows them, else from Claude Code's files."""
-        caller = None
-        try:
-            steps = self._service.steps
-            if steps.default or not (caller := self._service.session()):
-                for known in steps.all():
-                    if (not steps.default or known.step == steps.default) and known.state is not State.IDLE:
-                        live = steps.live(known.step)
-                        if live is not None and live.row.window:
-                            return live.row.context or None, live.row.window
-        except FlowerError:
-            caller = self._service.session()
-        return (None, None) if caller is None else (caller.context, caller.window)
+        """Context and window of the session that asks: from Claude Code's files, else of the one step that runs.
+
+        A step that has ended, and which one of several, would say nothing of the session that asks.
+        """
+        if (caller := self._service.session()) is not None:
+            return caller.context, caller.window
+        with suppress(FlowerError):
+            live = self._running()
+            if live is not None and live.row.window:
+                return live.row.context or None, live.row.window
+        return None, None
+
+    def _running(self) -> LiveStep | None:
+        """The step that the server was started for, if it runs; else the only one that does."""
+        steps = self._service.steps
+        names = [known.step for known in steps.all() if steps.default in ("", known.step) and _may_run(known.state)]
+        running = [name for name in names if steps.is_running(name)]
+        return steps.live(running[0]) if len(running) == 1 else None
+
+
+def _may_run(state: State) -> bool:
+    return not state.ended and state is not State.IDLE
 
 
 def tokens(name: str, given: str) -> int | None:
