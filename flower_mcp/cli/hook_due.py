@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flower_mcp.core.amounts import tokens
-from flower_mcp.core.errors import FlowerError, Usage
-from flower_mcp.core.policy import FixedLine, HandoffPolicy, guess_window
+from flower_mcp.core.errors import Usage
+from flower_mcp.core.policy import FixedLine, HandoffPolicy
+from flower_mcp.workbench.session_window import window_of
 from flower_mcp.workbench.sessions import Noted, Sessions
-from flower_mcp.workbench.windows import endpoint_of, state_folder
 
 if TYPE_CHECKING:
     from flower_mcp.cli.hook import Call
@@ -44,10 +44,9 @@ def notice(call: Call) -> str:
 
 
 def policy_of(environ: Mapping[str, str], noted: Noted, model: Any) -> HandoffPolicy:
-    """Where a handoff is due in this session: what the person set; else what the status line was told, what an
-    overflow taught, what the model's name suggests. `model` gives that name; it is asked only if need be."""
-    window, headroom, at = (_set(environ, name) for name in ("FLOWER_WINDOW", "FLOWER_HEADROOM", "FLOWER_AT"))
-    size = window or noted.window or _window_of(environ, model())
+    """Where a handoff is due in this session. `model` gives its model's name; it is asked only if need be."""
+    headroom, at = (_set(environ, name) for name in ("FLOWER_HEADROOM", "FLOWER_AT"))
+    size, _ = window_of(environ, noted, model)
     with suppress(Usage):
         if at:
             return FixedLine(line=at).with_window(size)
@@ -57,26 +56,6 @@ def policy_of(environ: Mapping[str, str], noted: Noted, model: Any) -> HandoffPo
 
 def _set(environ: Mapping[str, str], name: str) -> int | None:
     return tokens(environ.get(name, ""))
-
-
-def _window_of(environ: Mapping[str, str], model: str) -> int:
-    """What an overflow taught about this endpoint and model, else the guess from the name."""
-    names = tuple(name for name in (environ.get("ANTHROPIC_MODEL"), model) if name)
-    return _learned(environ, names) or guess_window({"ANTHROPIC_MODEL": next(iter(names), "")})
-
-
-def _learned(environ: Mapping[str, str], names: tuple[str, ...]) -> int | None:
-    state = state_folder()
-    if not (state / "windows.json").exists():
-        return None
-    from flower_mcp.core.windows import key
-    from flower_mcp.workbench.learned import LearnedWindows
-
-    with suppress(FlowerError):
-        entries = LearnedWindows(state).read().entries
-        found = (entries.get(key(endpoint_of(environ), name)) for name in names)
-        return next((learned.window for learned in found if learned is not None), None)
-    return None
 
 
 def _context(path: Path) -> int:

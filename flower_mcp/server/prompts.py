@@ -21,7 +21,8 @@ from flower_mcp.core.errors import FilesError, FlowerError, Usage
 from flower_mcp.core.texts import render, used_text, window_text
 from flower_mcp.server import reading
 from flower_mcp.server.service import Service
-from flower_mcp.workbench.windows import default_window
+from flower_mcp.workbench.session_window import window_of
+from flower_mcp.workbench.sessions import Noted
 
 HANDOFF = "HANDOFF_PROMPT"
 TAKEOVER = "TAKEOVER_PROMPT"
@@ -59,7 +60,7 @@ class Prompts:
         given_used, given_window = tokens("used", used), tokens("window", window)
         known_used, known_window = (None, None) if used.strip() and window.strip() else self._figures()
         context = given_used if given_used is not None else known_used
-        size = given_window or known_window or default_window(self._service.environ)
+        size = given_window or known_window or window_of(self._service.environ, Noted(), lambda: "")[0]
         return render(
             "handoff", {"used": _UNKNOWN if context is None else used_text(context), "window": window_text(size)}
         )
