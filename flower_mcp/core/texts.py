@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from flower_mcp.core.errors import OurError
 
 NAMES = (
-    "handoff", "facts", "again", "takeover", "session", "continue", "retry", "late", "said", "rewound", "unknown",
-    "waiting", "pointer", "others", "running", "stranger", "due", "compacting",
+    "handoff", "turn", "facts", "again", "takeover", "session", "continue", "retry", "late", "said", "rewound",
+    "unknown", "waiting", "pointer", "others", "running", "stranger", "due", "compacting",
 )  # fmt: skip
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -78,6 +78,11 @@ def render(name: str, values: Mapping[str, str]) -> str:
 def handoff_prompt() -> str:
     """Return HANDOFF_PROMPT: the request to write a handoff, with its placeholders {used} and {window}."""
     return load("handoff")
+
+
+def handoff_turn(used: str, window: str) -> str:
+    """Return what a supervised session is asked: HANDOFF_PROMPT, and behind it what holds in a handoff turn alone."""
+    return f"{render('handoff', {'used': used, 'window': window})}\n\n{load('turn')}"
 
 
 def used_text(tokens: int) -> str:
