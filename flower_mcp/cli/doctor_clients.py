@@ -20,6 +20,7 @@ from typing import Any
 from flower_mcp.cli.doctor_finding import Examined, Finding
 from flower_mcp.cli.doctor_server import tools_of
 from flower_mcp.cli.show import home_path
+from flower_mcp.core.commands import command_line
 from flower_mcp.workbench.files import read_whole
 from flower_mcp.workbench.known import Known
 
@@ -58,13 +59,16 @@ def clients_check(examined: Examined) -> Iterator[Finding]:
                 found += 1
                 yield _tried(examined, entry)
     if not found:
-        yield Finding(words("doctor no client"), do=(words("doctor client add", command="flower config claude-code"),))
+        yield Finding(
+            words("doctor no client"),
+            do=(words("doctor client add", command=examined.command("config", "claude-code")),),
+        )
 
 
 def _tried(examined: Examined, entry: Entry) -> Finding:
     """What becomes of an entry when it is started."""
     words = examined.words
-    again = words("doctor client again", command=_command_for(entry, examined.workspace))
+    again = words("doctor client again", command=_command_for(entry, examined))
     if not entry.command:
         return Finding(words("doctor client url", client=entry.client))
     path = Path(entry.command).expanduser()
@@ -74,7 +78,7 @@ def _tried(examined: Examined, entry: Entry) -> Finding:
         return Finding(text, ok=False, do=(again,))
     if entry.is_projects and not _is_trusted(examined):
         text = words("doctor client strange", client=entry.client, command=entry.command)
-        return Finding(text, do=(words("doctor trust do", command="flower trust"),))
+        return Finding(text, do=(words("doctor trust do", command=examined.command("trust")),))
     cwd = examined.scratch if entry.is_desktop or not examined.workspace.is_dir() else examined.workspace
     variables = {**examined.environ, "CLAUDE_PROJECT_DIR": str(examined.workspace), **entry.variables}
     if entry.is_desktop:
@@ -87,8 +91,10 @@ def _tried(examined: Examined, entry: Entry) -> Finding:
     return Finding(words("doctor client", client=entry.client, command=entry.command, count=tools), do=do)
 
 
-def _command_for(entry: Entry, workspace: Path) -> str:
-    return f"flower config claude-desktop -w '{workspace}'" if entry.is_desktop else "flower config claude-code"
+def _command_for(entry: Entry, examined: Examined) -> str:
+    if entry.is_desktop:  # it starts servers anywhere, so the folder must not be one that is seen from here
+        return command_line("config", "claude-desktop", workspace=str(examined.workspace))
+    return examined.command("config", "claude-code")
 
 
 def _is_trusted(examined: Examined) -> bool:

@@ -149,7 +149,7 @@ def trust(step: str | None, workspace: str) -> int:
 
     Prints the step's document if it was not written on this machine, and what the folder's settings for Claude Code
     would run. From then on a session may start from the document, and the settings are used. STEP (or FLOWER_STEP) may
-    be left out where there is only one.
+    be left out where there is only one, and where it is the settings alone that are meant.
     """
     from flower_mcp.cli.trust import trust_command
 

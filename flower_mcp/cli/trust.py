@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from flower_mcp.cli.output import Output, shorten
 from flower_mcp.cli.words import Words, language
-from flower_mcp.core.errors import NothingThere
+from flower_mcp.core.errors import NothingThere, Usage
 
 if TYPE_CHECKING:
     from flower_mcp.cli.options import RunOptions
@@ -25,7 +25,11 @@ _REPLIES = {"y": True, "yes": True, "n": False, "no": False}
 
 
 def trust_command(step: str | None, workspace: str) -> int:
-    """Trust what came with the folder; the exit code. Raises Usage, NothingThere, FilesError."""
+    """Trust what came with the folder; the exit code. Raises Usage, NothingThere, FilesError.
+
+    Settings are the folder's, a document is a step's. So where no step is named and there is not exactly one, settings
+    that were brought along are trusted alone.
+    """
     from flower_mcp.cli.choosing import chosen_step, open_workbench
 
     output, words = Output(), Words(language(os.environ))
@@ -33,7 +37,7 @@ def trust_command(step: str | None, workspace: str) -> int:
     out = _untrusted_settings(workbench)
     try:
         name = chosen_step(workbench, step, "flower trust")
-    except NothingThere:
+    except (NothingThere, Usage):
         if step or not out:
             raise
         name = ""

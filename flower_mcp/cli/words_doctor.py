@@ -189,8 +189,8 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "doctor no home do": ("name a folder: export FLOWER_STATE_DIR=DIR", "指定一个文件夹:export FLOWER_STATE_DIR=DIR"),
     "doctor known": ("{path} counts for nothing: {why}", "{path} 不算数:{why}"),
     "doctor known do": (
-        "move it away; documents written here have to be trusted again: flower trust",
-        "移走它;这里写的文档要重新信任:flower trust",
+        "move it away; documents written here have to be trusted again: flower trust STEP",
+        "移走它;这里写的文档要重新信任:flower trust 步骤",
     ),
     "doctor unwritten": (
         "texts that found no place on the disk are in {path} ({count}): {names}",

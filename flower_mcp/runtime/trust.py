@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flower_mcp.core.commands import command_line
 from flower_mcp.core.errors import FlowerError, Usage
 from flower_mcp.core.policy import AgentSpec
 from flower_mcp.core.texts import render
@@ -90,7 +91,8 @@ def refused(step: str, path: Path) -> Usage:
     return Usage(
         f"{path} was not written on this machine, so no session is started from it.",
         kept="Nothing was changed.",
-        next=f"Read it: flower show {step}. To go on from it: flower trust {step}. Or give a task: flower 'TASK'",
+        next=f"Read it: {command_line('show', step)}. To go on from it: {command_line('trust', step)}. "
+        "Or give a task: flower 'TASK'",
     )
 
 

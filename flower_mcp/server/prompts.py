@@ -17,6 +17,7 @@ from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
 from flower_mcp.core.books import LiveStep, State
+from flower_mcp.core.commands import command_line
 from flower_mcp.core.errors import FilesError, FlowerError, Usage
 from flower_mcp.core.texts import render, used_text, window_text
 from flower_mcp.server import reading
@@ -71,7 +72,7 @@ class Prompts:
         if not self._service.workbench.comes_from_here(document):
             raise FilesError(
                 f"{document.path} was not written on this machine, so no session is to take over from it.",
-                next="Read it with read_handoff; to go on from it all the same, type: flower trust",
+                next=f"Read it with read_handoff; to go on from it all the same, type: {command_line('trust', name)}",
             )
         task = self._service.workbench.words(name)
         with suppress(FlowerError):  # given twice is better than not given

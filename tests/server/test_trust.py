@@ -32,7 +32,7 @@ async def test_it_is_shown_whole_and_marked(cloned: Workbench, era: str) -> None
         result = await answer(connected, "read_handoff")
         (resource,) = (await connected.read_resource(document_uri("work"))).contents
     assert MARK in text_of(result)
-    assert "flower trust" in text_of(result)
+    assert "flower trust work" in text_of(result)
     assert body_of(result) == document
     shown = resource.model_dump()["text"]
     assert shown.startswith(MARK)
@@ -74,7 +74,7 @@ async def test_a_section_that_an_error_repeats_is_marked(cloned: Workbench, era:
 
 async def test_nobody_takes_over_from_it(cloned: Workbench, era: str) -> None:
     async with client(cloned, era) as connected:
-        with pytest.raises(MCPError, match=r"was not written on this machine.*flower trust"):
+        with pytest.raises(MCPError, match=r"was not written on this machine.*flower trust work"):
             await connected.get_prompt("TAKEOVER_PROMPT", {"step": "work"})
         cloned.known.remember(cloned.workspace, "work")
         message = (await connected.get_prompt("TAKEOVER_PROMPT", {"step": "work"})).messages[0]
