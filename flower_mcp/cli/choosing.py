@@ -6,17 +6,17 @@ Reads alone: it must not make a folder where somebody looks in the wrong place.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 from flower_mcp.core.books import seconds
 from flower_mcp.core.errors import NothingThere, Usage
 from flower_mcp.server.steps import LONGEST_NAME, Steps, listed
+from flower_mcp.workbench.folders import expanded
 from flower_mcp.workbench.workbench import Workbench
 
 
 def open_workbench(workspace: str) -> Workbench:
     """The workbench of a workspace that exists. Raises Usage, FilesError."""
-    folder = Path(workspace).expanduser()
+    folder = expanded(workspace)
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise Usage(f"The workspace {folder} {what}.", next="Name another one: --workspace DIR")

@@ -42,11 +42,10 @@ class Flower(click.Group):
 
     def _defaults(self, name: str) -> dict[str, dict[str, Any]]:
         """The person's defaults. A file that cannot be used stops every command but the one that says what is wrong."""
-        file = settings.user_file(os.environ)
         if name != DOCTOR:
-            return settings.defaults_of(file, self.commands)
+            return settings.defaults_of(settings.user_file(os.environ), self.commands)
         try:
-            return settings.sound_defaults(file, self.commands)
+            return settings.sound_defaults(settings.user_file(os.environ), self.commands)
         except Usage:
             return {}
 

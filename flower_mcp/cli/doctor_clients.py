@@ -13,6 +13,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from flower_mcp.cli.doctor_finding import Examined, Finding
 from flower_mcp.cli.doctor_server import tools_of
 from flower_mcp.cli.show import home_path
 from flower_mcp.core.commands import command_line
+from flower_mcp.core.errors import Usage
 from flower_mcp.workbench.files import read_whole
+from flower_mcp.workbench.folders import expanded
 from flower_mcp.workbench.known import Known
 
 _OURS = re.compile(r"flower[-_]mcp")
@@ -71,7 +74,9 @@ def _tried(examined: Examined, entry: Entry) -> Finding:
     again = words("doctor client again", command=_command_for(entry, examined))
     if not entry.command:
         return Finding(words("doctor client url", client=entry.client))
-    path = Path(entry.command).expanduser()
+    path = Path(entry.command)
+    with suppress(Usage):
+        path = expanded(path)
     found = str(path) if path.is_absolute() else shutil.which(entry.command, path=examined.environ.get("PATH"))
     if found is None or not os.access(found, os.X_OK):
         text = words("doctor client missing", client=entry.client, command=entry.command)

@@ -33,12 +33,14 @@ _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    """Where the person's config file is, whether or not there is one."""
+    """Where the person's config file is, whether or not there is one. Raises Usage for one in nobody's home."""
     from pathlib import Path
 
     given = environ.get(VARIABLE)
     if given:
-        return Path(given).expanduser()
+        from flower_mcp.workbench.folders import expanded
+
+        return expanded(given)
     from platformdirs import user_config_path
 
     try:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from flower_mcp.core.errors import Usage, WorldsError
 from flower_mcp.demo.workshop import build, git_environment
+from flower_mcp.workbench.folders import expanded
 
 STEP = "work"
 MODEL = "claude-sonnet-4-5"  # a name only, nobody is asked for it; the CLI gives it a window of 200,000 tokens
@@ -73,7 +74,7 @@ def prepare(folder: Path, url: str) -> DemoWorld:
 
     Raises Usage when the folder cannot be used or holds a demo already, GitMissing, GitFailed.
     """
-    folder = folder.expanduser().resolve()
+    folder = expanded(folder).resolve()
     workspace, home, config = folder / "workspace", folder / "home", folder / "claude"
     if workspace.exists():
         raise Usage(f"{workspace} exists already.", next="Give the demo a new folder: flower demo --keep DIR")

@@ -23,6 +23,7 @@ from flower_mcp.core.errors import FlowerError, Usage
 from flower_mcp.core.policy import AgentSpec
 from flower_mcp.core.texts import render
 from flower_mcp.workbench.files import read_whole
+from flower_mcp.workbench.folders import home_folder
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.unknown import left, make_private, put_aside
@@ -165,7 +166,7 @@ def left_out_note(out: tuple[Brought, ...]) -> str:
 
 def _folders(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """The workspace and the folders above it, to the top of its repository; outside of one, to the home folder."""
-    home = Path(environ.get("HOME") or "~").expanduser()
+    home = Path(environ["HOME"]) if environ.get("HOME") else home_folder()
     for folder in (workspace, *workspace.parents):
         if folder in (home, folder.parent):
             return  # what lies there is the user's own

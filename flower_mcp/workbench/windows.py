@@ -37,18 +37,17 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     """
     environ = os.environ if environ is None else environ
     given = environ.get(STATE_FOLDER)
-    if given:
-        return Path(given)
-    if sys.platform == "win32" or sys.platform == "darwin":
+    if not given and (sys.platform == "win32" or sys.platform == "darwin"):
         from platformdirs import user_state_path
 
         return user_state_path("flower", appauthor=False)
     state = environ.get("XDG_STATE_HOME", "").strip()  # as platformdirs has it, which `flower hook` cannot wait for
     try:
-        return Path(state or "~/.local/state").expanduser() / "flower"
+        return Path(given).expanduser() if given else Path(state or "~/.local/state").expanduser() / "flower"
     except RuntimeError as error:
         raise FilesError(
-            "This user has no home folder, so nothing can be remembered.", next="Name a folder: FLOWER_STATE_DIR=DIR"
+            "This user has no home folder, so nothing can be remembered.",
+            next="Name a whole path: FLOWER_STATE_DIR=DIR",
         ) from error
 
 

@@ -112,6 +112,17 @@ def test_of_at_and_headroom_the_stronger_source_counts(
     assert (options.at, options.headroom) == counts
 
 
+def test_a_file_in_nobodys_home_is_told_in_a_sentence(workspace: Path, environment: dict[str, str]) -> None:
+    nobodys = {**environment, "FLOWER_CONFIG": "~nobody-of-this-name/config.toml"}
+    done = flower("list", cwd=workspace, environment=nobodys)
+    assert (done.code, done.out) == (2, "")
+    assert "'~nobody-of-this-name/config.toml' begins with a home folder that there is not" in done.err
+    assert "mistake" not in done.err
+    doctor = flower("doctor", cwd=workspace, environment=nobodys)
+    assert doctor.code == 1
+    assert "a home folder that there is not" in doctor.out
+
+
 def test_every_option_of_every_command_can_stand_in_the_persons_file(home: Path) -> None:
     for name, command in group.commands.items():
         for option in command.params:
