@@ -78,7 +78,10 @@ class Amount(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
 
 
 class Folder(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
-    """A name that a folder can have, which an empty variable is not: it would mean this folder."""
+    """A name that a folder can have, which an empty variable is not: it would mean this folder.
+
+    `~` is replaced here, once for every command: no shell does it in a variable or a config file.
+    """
 
     name = "folder"
 
@@ -91,7 +94,14 @@ class Folder(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
                 self.fail("the name of the folder is too long.", param, ctx)
-        return str(value)
+        if not str(value).startswith("~"):
+            return str(value)
+        from flower_mcp.workbench.folders import expanded
+
+        try:
+            return str(expanded(value))
+        except Usage as error:
+            self.fail(error.what, param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str

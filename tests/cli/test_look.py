@@ -119,6 +119,30 @@ def test_generations_of_earlier_runs_come_from_the_manifest(workspace: Path, env
     said(flower("show", "--generation", "1", cwd=workspace, environment=environment), 5, "They know none")
 
 
+def test_a_tilde_in_a_variable_or_a_config_file_is_the_home_folder_for_every_command(
+    workspace: Path, environment: dict[str, str]
+) -> None:
+    """A shell takes care of one that is typed, and of none in quotes, in a file or in a client's configuration."""
+    home = Path(environment["HOME"])
+    site = home / "site"
+    site.mkdir(parents=True)
+    frozen = Workbench(site).freeze("work", FIRST).revision
+    Manifest(home / "books").put(StepResult("r0", "work", generations=(Generation(1, "s1", frozen=frozen),)))
+    (site / ".flower.toml").write_text("notify = 'evil'\n")
+    config = home / "flower.toml"
+    config.write_text('workspace = "~/site"\n')
+    variables = {**environment, "FLOWER_CONFIG": "~/flower.toml", "FLOWER_RUN_DIR": "~/books"}
+
+    assert "3 of 7" in flower("show", "--generation", "1", cwd=workspace, environment=variables).out
+    said(flower("run", "Go on.", cwd=workspace, environment=variables), 2, "sets 'notify', which a workspace may not")
+    doctor = flower("doctor", cwd=workspace, environment=variables)
+    assert "sets 'notify', which a workspace may not" in doctor.out
+    assert "books ~/books, runs: 1" in doctor.out
+    done = flower("show", "-w", "~nobody-of-this-name/x", cwd=workspace, environment=environment)
+    said(done, 2, "begins with a home folder that there is not")
+    assert not list(workspace.glob("~*"))
+
+
 @pytest.mark.parametrize(
     "broken",
     [
