@@ -45,10 +45,10 @@ def demo_command(keep: str | None, *, as_json: bool) -> int:
     runtime_class = load_runtime()
     output, words = Output(as_json=as_json), Words(language(os.environ))
     folder = Path(keep) if keep else Path(tempfile.mkdtemp(prefix="flower-demo-"))
-    stays = bool(keep) or as_json
+    stays = bool(keep)
     try:
         code, came_true = _demo(folder, runtime_class, output, words)
-        stays = stays or not (came_true or code >= 128)  # what went wrong can be looked at
+        stays = stays or as_json or not (came_true or code >= 128)  # what went wrong can be looked at
     finally:
         if not stays:
             shutil.rmtree(folder, ignore_errors=True)
