@@ -107,6 +107,7 @@ def run(ctx: click.Context, /, task: tuple[str, ...], **given: Any) -> int:
     from flower_mcp.cli.run import run_command
 
     options, by_workspace = settings.in_workspace(settings.without_weaker(RunOptions(**given), ctx), ctx)
+    settings.policy_of(options, ctx, by_workspace)  # what contradicts each other is told with its files
     short = bool(ctx.meta.get(_SHORT))
     return run_command(options, task, short=short, commands=tuple(flower.commands), by_workspace=by_workspace)
 

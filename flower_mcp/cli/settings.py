@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flower_mcp.cli.options import RunOptions
+    from flower_mcp.core.policy import HandoffPolicy
 
 VARIABLE = "FLOWER_CONFIG"  # the variable that names the person's file
 WORKSPACE_FILE = ".flower.toml"
@@ -124,6 +125,22 @@ def without_weaker(options: RunOptions, ctx: click.Context) -> RunOptions:
     given = [name for name in _EITHER if ctx.get_parameter_source(name) in _GIVEN]
     weaker: dict[str, Any] = {name: None for name in _EITHER if name not in given}
     return replace(options, **weaker) if given else options
+
+
+def policy_of(options: RunOptions, ctx: click.Context, by_workspace: Iterable[str] = ()) -> HandoffPolicy:
+    """When sessions hand off. Raises Usage for options that exclude each other, with the files that gave them."""
+    try:
+        return options.policy()
+    except Usage as error:
+        names = _EITHER if None not in (options.at, options.headroom) else ("at", "window")
+        mine = [name for name in names if ctx.get_parameter_source(name) is ParameterSource.DEFAULT_MAP]
+        theirs = set(names) & set(by_workspace)
+        files = [str(user_file(os.environ))] if set(mine) - theirs else []
+        files += [f"{options.workspace}/{WORKSPACE_FILE}"] if theirs else []
+        if not files:
+            raise
+        what = f"What {' and '.join(files)} {'say' if len(files) > 1 else 'says'} cannot be used: {error.what}"
+        raise Usage(what, kept="Nothing was started.", next=error.next) from error
 
 
 def _counts(ctx: click.Context, options: RunOptions, key: str, value: Any) -> bool:

@@ -123,6 +123,42 @@ def test_a_file_in_nobodys_home_is_told_in_a_sentence(workspace: Path, environme
     assert "a home folder that there is not" in doctor.out
 
 
+@pytest.mark.parametrize(
+    ("person", "workspace", "variables", "says", "named"),
+    [
+        ("at = 150000\nheadroom = 9000", "", {}, "say the same thing", ["config.toml"]),
+        ("at = 150000\nwindow = 100000", "", {}, "not below the window", ["config.toml"]),
+        ("at = 150000", "", {"FLOWER_WINDOW": "100K"}, "not below the window", ["config.toml"]),
+        ("", "at = 150000\nheadroom = 9000", {}, "say the same thing", [".flower.toml"]),
+        ("window = 100000", "at = 150000", {}, "not below the window", ["config.toml", ".flower.toml"]),
+        ("", "", {"FLOWER_WINDOW": "100K", "FLOWER_AT": "150K"}, "not below the window", []),
+    ],
+)
+def test_options_that_contradict_each_other_are_told_with_their_file_and_do_not_stop_the_doctor(
+    person: str,
+    workspace: str,
+    variables: dict[str, str],
+    says: str,
+    named: list[str],
+    *,
+    tmp_path: Path,
+    environment: dict[str, str],
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "config.toml").write_text(person)
+    (tmp_path / "here" / ".flower.toml").write_text(workspace)
+    variables = {**environment, "FLOWER_CONFIG": str(tmp_path / "config.toml"), **variables}
+    run = flower("run", "Go on.", cwd=tmp_path / "here", environment=variables)
+    assert (run.code, run.out) == (2, "")
+    doctor = flower("doctor", cwd=tmp_path / "here", environment=variables)
+    assert doctor.code == 1, doctor.err
+    (finding,) = (line for line in doctor.out.splitlines() if line.startswith("!") and says in line)
+    for told in (run.err, finding):
+        assert says in told
+        for name in ("config.toml", ".flower.toml"):
+            assert (name in told) == (name in named)
+
+
 def test_every_option_of_every_command_can_stand_in_the_persons_file(home: Path) -> None:
     for name, command in group.commands.items():
         for option in command.params:
