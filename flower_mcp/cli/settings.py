@@ -30,6 +30,7 @@ LARGEST = 64 * 1024  # bytes; a config file is a few lines
 _MEND = "Make it a readable file of a few lines, or move it away; `flower doctor` looks at it."
 _CHANGE = "Change that line, or remove it; `flower --help` says what each option takes."
 _EITHER = ("at", "headroom")  # they say one thing in two ways: the stronger source wins
+_LIMITS = ("max-generations", "edit-window")  # a repository must not make a run go on, or wait, for ever
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
@@ -144,9 +145,11 @@ def policy_of(options: RunOptions, ctx: click.Context, by_workspace: Iterable[st
 
 
 def _counts(ctx: click.Context, options: RunOptions, key: str, value: Any) -> bool:
-    """Whether the workspace's word counts: it gives way to the person's, and may only lower the budget."""
+    """Whether the workspace's word counts: it gives way to the person's, and may lower a limit, never raise it."""
     if key == "budget":
         return options.budget is None or value < options.budget
+    if key in _LIMITS and value > getattr(options, key.replace("-", "_")):
+        return False
     names = _EITHER if key in _EITHER else (key.replace("-", "_"),)
     return all(ctx.get_parameter_source(name) not in _GIVEN for name in names)
 

@@ -73,6 +73,25 @@ def test_a_workspace_can_only_lower_the_budget(
 
 
 @pytest.mark.parametrize(
+    ("person", "workspace", "typed", "counts"),
+    [
+        ("", "max-generations = 1000\nedit-window = 100000", (), (8, 5.0)),
+        ("", "max-generations = 3\nedit-window = 0", (), (3, 0.0)),
+        ("max-generations = 20\nedit-window = 60", "max-generations = 12\nedit-window = 30", (), (12, 30.0)),
+        ("max-generations = 4\nedit-window = 1", "max-generations = 8\nedit-window = 5", (), (4, 1.0)),
+        ("", "max-generations = 3\nedit-window = 1", ("--max-generations", "6", "--edit-window", "9"), (6, 9.0)),
+    ],
+)
+def test_a_workspace_can_only_lower_how_often_it_hands_off_and_how_long_it_waits(
+    person: str, workspace: str, typed: tuple[str, ...], counts: tuple[int, float], *, home: Path, tmp_path: Path
+) -> None:
+    home.write_text(person)
+    (tmp_path / ".flower.toml").write_text(workspace)
+    options, _ = chosen(tmp_path, *typed)
+    assert (options.max_generations, options.edit_window) == counts
+
+
+@pytest.mark.parametrize(
     "key",
     sorted(
         max(option.opts, key=len).lstrip("-")
