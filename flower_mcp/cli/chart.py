@@ -65,7 +65,7 @@ def chart_command(step: str | None, output: str, workspace: str) -> int:
     if path.suffix.lower() not in _FORMATS:
         raise Usage(f"A chart is a picture: {path.name!r} ends neither in .svg nor in .png.", next="-o context.svg")
     workbench = open_workbench(workspace)
-    step = chosen_step(workbench, step, "flower chart")
+    step = chosen_step(workbench, step, "chart")
     lines = islice(lines_backwards(workbench.lives.folder / EVENTS), MOST_EVENTS)
     history = history_of(lines, step)
     if not history.points:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flower_mcp.core.amounts import tokens
+from flower_mcp.core.commands import command_line
 from flower_mcp.core.errors import Usage
 from flower_mcp.core.modes import EFFORTS, PERMISSION_MODES
 
@@ -209,8 +210,7 @@ class RunOptions:
         return self._command("hold")
 
     def _command(self, name: str) -> str:
-        workspace = () if self.workspace == WORKSPACE else ("-w", self.workspace)
-        return shlex.join(["flower", name, *(() if self.step == STEP else (self.step,)), *workspace])
+        return command_line(name, self.step, workspace=self.workspace)
 
     def check_user(self, environ: Mapping[str, str]) -> None:
         """Refuse what Claude Code will refuse: root that bypasses permissions outside a sandbox. Raises Usage."""

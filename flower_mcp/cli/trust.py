@@ -36,7 +36,7 @@ def trust_command(step: str | None, workspace: str) -> int:
     workbench = open_workbench(workspace)
     out = _untrusted_settings(workbench)
     try:
-        name = chosen_step(workbench, step, "flower trust")
+        name = chosen_step(workbench, step, "trust")
     except (NothingThere, Usage):
         if step or not out:
             raise
@@ -102,6 +102,8 @@ def _show(
     whole: bool,
 ) -> None:
     """Show what came with the folder."""
+    from flower_mcp.cli.choosing import typed
+
     output, words = say
     if belief is not None and belief.document is not None:
         output.line(words("unknown document", step=step, path=belief.document))
@@ -110,7 +112,7 @@ def _show(
         shown = lines if whole else lines[:_SHOWN]
         output.lines([f"  | {line}" for line in shown])
         if len(lines) > len(shown):
-            output.line(words("lines left", count=len(lines) - len(shown), step=step))
+            output.line(words("lines left", count=len(lines) - len(shown), command=typed(workbench, "show", step)))
     elif belief is not None and not belief.known:
         output.line(words("unknown state", step=step, path=workbench.lives.folder))
     if out:

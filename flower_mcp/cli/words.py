@@ -140,8 +140,8 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "in line": ("line {line}", "第 {line} 行"),
     # flower hold, release, edit, show, history, diff
     "hold said": (
-        "{step} is held: its next session waits until flower release",
-        "{step} 按住了:下一个会话等到 flower release",
+        "{step} is held: its next session waits until {command}",
+        "{step} 按住了:下一个会话等到 {command}",
     ),
     "hold later": (" (it does not run now; the hold counts once it does)", "(现在没有在跑;跑起来以后算数)"),
     "held already": ("{step} is held already, since {since}, by {by}", "{step} 已经按住,从 {since} 起,由 {by}"),
@@ -160,10 +160,10 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "{step}:改好了;在做事的会话到下一个消息边界会被告知",
     ),
     "broken": ("{step}: the document is broken:", "{step}:文档坏了:"),
-    "mend": ("  mend it: flower edit {step}", "  改好它:flower edit {step}"),
+    "mend": ("  mend it: {command}", "  改好它:{command}"),
     "mend waiting": (
-        "  mend it: flower edit {step}; or launch it as it stands: flower release {step} --as-is",
-        "  改好它:flower edit {step};或者就这样接手:flower release {step} --as-is",
+        "  mend it: {command}; or launch it as it stands: {release}",
+        "  改好它:{command};或者就这样接手:{release}",
     ),
     "by session": ("session {n}", "会话 {n}"),
     "by rewound": ("session {n}, rewound", "会话 {n},退回后写的"),
@@ -220,7 +220,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "! the folder brings settings for Claude Code that you have not trusted:",
         "! 这个文件夹带来了你没有信任过的 Claude Code 设置:",
     ),
-    "lines left": ("  … {count} more lines: flower show {step}", "  … 还有 {count} 行:flower show {step}"),
+    "lines left": ("  … {count} more lines: {command}", "  … 还有 {count} 行:{command}"),
     "trust how": ("  use them? y yes, n go on without them: ", "  要用吗?y 用,n 不用,照常进行:"),
     "trusted document": (
         "{step} is trusted: the next session may start from its document",

@@ -71,7 +71,7 @@ def test_a_step_that_was_held_before_its_window_waits_for_release_and_a_late_edi
         (workspace / "edited").touch()
         out, err = process.communicate(timeout=60)
 
-    assert held.out == "work is held: its next session waits until flower release\n"
+    assert held.out == "work is held: its next session waits until flower release work\n"
     assert again.code == 0
     assert again.out.startswith("work is held already, since ")
     assert since is not None
@@ -126,7 +126,7 @@ def test_a_broken_document_is_told_with_its_line_and_launched_as_it_stands(
     assert lines[-3:] == [
         "! the document is broken, so the next session waits:\n",
         "  line 1: a conflict mark of git: <<<<<<< mine\n",
-        "  mend it, or launch it as it stands: flower release --as-is\n",
+        "  mend it, or launch it as it stands: flower release work --as-is\n",
     ]
     assert released.out == "work: the next session starts from the document as it stands\n"
     assert process.returncode == 0, (out, err)
