@@ -18,7 +18,7 @@ from flower_mcp.cli.choosing import chosen_step, local_time, open_workbench, typ
 from flower_mcp.cli.output import Output, shorten
 from flower_mcp.cli.show import cost_text, home_path
 from flower_mcp.cli.words import Words, language
-from flower_mcp.core.books import LiveStep, State, as_json
+from flower_mcp.core.books import LiveStep, State, as_json, iso
 from flower_mcp.core.errors import FlowerError, NothingThere
 from flower_mcp.core.events import Kind
 from flower_mcp.core.texts import used_text, window_text
@@ -62,7 +62,7 @@ def list_command(workspace: str, *, as_json: bool) -> int:
     rows = [(each.step, str(steps.state(each)), each.changed / 1e9) for each in known]
     if as_json:
         for name, state, changed in rows:
-            output.json({"step": name, "state": state, "changed_at": changed})
+            output.json({"step": name, "state": state, "changed_at": iso(changed)})
         return 0
     widest, states = max(cells(shorten(name, 40)) for name, _, _ in rows), max(len(state) for _, state, _ in rows)
     for name, state, changed in rows:
