@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flower_mcp.core.amounts import tokens
+from flower_mcp.core.amounts import is_yes, tokens
 from flower_mcp.core.errors import Usage
 from flower_mcp.core.policy import FixedLine, HandoffPolicy
 from flower_mcp.workbench.session_window import window_of
@@ -31,7 +31,7 @@ def notice(call: Call) -> str:
     """The notice, marked as said now; "" below the line, and where it was said."""
     session_id, path = call.text("session_id"), Path(call.text("transcript_path"))
     sessions = Sessions()
-    if not call.text("transcript_path") or sessions.is_said(session_id) or call.environ.get("FLOWER_NO_HANDOFF"):
+    if not call.text("transcript_path") or sessions.is_said(session_id) or not hands_off(call.environ):
         return ""
     noted = sessions.noted(session_id)
     policy = policy_of(call.environ, noted, lambda: _model(path))
@@ -41,6 +41,11 @@ def notice(call: Call) -> str:
     from flower_mcp.core.texts import render, used_text, window_text
 
     return render("due", {"used": used_text(context), "window": window_text(policy.window)})
+
+
+def hands_off(environ: Mapping[str, str]) -> bool:
+    """Whether the person wants handoffs at all."""
+    return not is_yes(environ.get("FLOWER_NO_HANDOFF", ""))
 
 
 def policy_of(environ: Mapping[str, str], noted: Noted, model: Any) -> HandoffPolicy:

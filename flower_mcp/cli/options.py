@@ -30,7 +30,7 @@ OWN_TOOLS = ("mcp__flower",)  # all of our own server: nobody may be there to al
 
 
 class Tokens(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
-    """A number of tokens: 200000, 200_000, 200K or 1M."""
+    """A number of tokens: 200000, 200_000, 200K, 150.0K or 1M."""
 
     name = "tokens"
 

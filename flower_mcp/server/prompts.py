@@ -6,7 +6,6 @@ error in a prompt a client sees only what MCPError carries.
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
+from flower_mcp.core import amounts
 from flower_mcp.core.books import LiveStep, State
 from flower_mcp.core.commands import command_line
 from flower_mcp.core.errors import FilesError, FlowerError, Usage
@@ -28,8 +28,7 @@ from flower_mcp.workbench.sessions import Noted
 HANDOFF = "HANDOFF_PROMPT"
 TAKEOVER = "TAKEOVER_PROMPT"
 _UNKNOWN = "an unknown part"  # reads on as "of its 200K tokens"
-_TOKENS = re.compile(r"(\d{1,12}(?:\.\d{1,3})?)([kKmM]?)")
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+_MOST = 10**15  # tokens; more is a slip of the hand
 
 Used = Annotated[str, Field(description="Tokens of context in use; looked up when left out")]
 Window = Annotated[str, Field(description="The window in tokens; looked up when left out")]
@@ -107,12 +106,10 @@ def _may_run(state: State) -> bool:
 
 def tokens(name: str, given: str) -> int | None:
     """A number of tokens as people write it: 150000, 150,000, 152.3K, 1M. None for "". Raises Usage."""
-    plain = given.strip().replace(",", "").replace("_", "")
-    if not plain:
+    if not given.strip():
         return None
-    match = _TOKENS.fullmatch(plain)
-    value = 0 if match is None else int(float(match[1]) * _UNITS[match[2].lower()])
-    if match is None or (name == "window" and value <= 0):
+    value = amounts.tokens(given)
+    if value is None or (name == "window" and value <= 0) or value >= _MOST:
         raise Usage(
             f"`{name}` must be a number of tokens, like 150000 or 150K, not {given[:60]!r}.", next="Or leave it out."
         )
