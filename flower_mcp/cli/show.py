@@ -213,6 +213,8 @@ def _model(words: Words, facts: Facts, payload: Mapping[str, Any]) -> str:
 def _asked(facts: Facts) -> str:
     if facts.permission_mode == "bypassPermissions":
         return "asks nothing"
+    if facts.permission_mode == "dontAsk":
+        return "asks never"
     return "asks you" if facts.asks else "asks nobody"
 
 

@@ -72,6 +72,10 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "permissions": ("permission mode {mode}: {meaning}", "权限模式 {mode}:{meaning}"),
     "asks nothing": ("nothing is asked, everything runs", "什么都不问,都可以跑"),
+    "asks never": (
+        "nothing is asked; what the settings do not allow is refused and listed at the end",
+        "什么都不问;设置没有允许的会被拒绝,最后列出来",
+    ),
     "asks you": ("you are asked here; no answer in 10 minutes means no", "会在这里问你;10 分钟不答就是不行"),
     "asks nobody": (
         "nobody is here to ask; what the settings do not allow is refused and listed at the end",
@@ -280,6 +284,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "may how": ("  allow it? y yes, n no, a always for {tool}: ", "  允许吗?y 可以,n 不行,a {tool} 都可以:"),
     "again": ("  please answer y, n or a: ", "  请答 y、n 或 a:"),
     "unanswered": ("  no answer: refused", "  没有回答:拒绝"),
+    "unanswered question": ("  no answer: the model is told to decide", "  没有回答:让模型自己定"),
     "choose": ("  a number, or an answer of your own: ", "  选一个数字,或者自己写:"),
     "choose many": ("  numbers with commas, or an answer of your own: ", "  选数字,用逗号分开,或者自己写:"),
     "task": ("What is the task? ", "要做什么?"),
