@@ -68,7 +68,11 @@ def doctor_command(
     if not output.takes(words("doctor well")):
         words = Words(Language.ENGLISH)
     if forget is not None:
-        output.lines(forgotten(words, LearnedWindows(state_folder(os.environ)), forget))
+        for text in forgotten(words, LearnedWindows(state_folder(os.environ)), forget):
+            output.json({"kind": "finding", "check": "learned", "ok": True, "text": text, "do": []})
+            if not output.as_json:
+                output.line(text)
+        output.json({"kind": "result", "ok": True, "wrong": 0})
         return 0
     at_first, line = _policy(policy)
     wrong = len(at_first)
