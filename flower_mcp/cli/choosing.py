@@ -46,7 +46,7 @@ def chosen_step(workbench: Workbench, given: str | None, command: str) -> str:
         return given
     names = [known.step for known in Steps(workbench).all()]
     if not names:
-        raise NothingThere(f"There are no steps in {workbench.workspace}.", next="Begin one: flower 'TASK'")
+        raise no_steps(workbench)
     if given:
         raise NothingThere(f"There is no step {given[:LONGEST_NAME]!r}.", next=f"The steps are {listed(names)}.")
     if len(names) > 1:
@@ -55,6 +55,11 @@ def chosen_step(workbench: Workbench, given: str | None, command: str) -> str:
             next=f"Name one of them: {typed(workbench, command, 'STEP')}",
         )
     return names[0]
+
+
+def no_steps(workbench: Workbench) -> NothingThere:
+    """The error for a workbench in which there is nothing yet."""
+    return NothingThere(f"There are no steps in {workbench.workspace}.", next="Begin one: flower 'TASK'")
 
 
 def is_step(workbench: Workbench, name: str) -> bool:

@@ -33,11 +33,9 @@ _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a client's file says about a server: the `client` in words, the file, the name, and how it is started."""
+    """What a client's file says about a server: the `client` in words, and how it is started."""
 
     client: str
-    file: Path
-    name: str
     command: str = ""
     arguments: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +55,7 @@ def clients_check(examined: Examined) -> Iterator[Finding]:
             yield Finding(text, ok=False, do=(words("doctor client mend"),))
             continue
         for name, server in _servers(value, examined.workspace):
-            entry = _entry(client, file, name, server, examined, is_projects=is_projects, is_desktop=is_desktop)
+            entry = _entry(client, name, server, examined, is_projects=is_projects, is_desktop=is_desktop)
             if entry is not None:
                 found += 1
                 yield _tried(examined, entry)
@@ -151,7 +149,6 @@ def _servers(value: Mapping[str, Any], workspace: Path) -> Iterator[tuple[str, M
 
 def _entry(
     client: str,
-    file: Path,
     name: str,
     server: Mapping[str, Any],
     examined: Examined,
@@ -171,7 +168,7 @@ def _entry(
     if name != "flower" and not any(_OURS.search(text) for text in (command, *arguments)):
         return None
     variables = {str(key): filled(text) for key, text in _mapping(server.get("env")).items()}
-    return Entry(client, file, name, command, arguments, variables, is_projects, is_desktop)
+    return Entry(client, command, arguments, variables, is_projects, is_desktop)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -367,7 +367,7 @@ def _say_end(job: Job, output: Output, words: Words, listener: Listener, row: St
 
 
 def _exit_code(row: StepResult | None, listener: Listener, stopping: Stopping) -> int:
-    """The exit code of design, section 7."""
+    """The exit code: 0 done, a signal's own, 4 without credentials, else 1."""
     if row is not None and row.ok:
         return 0
     if stopping.exit_code is not None:

@@ -14,14 +14,14 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from flower_mcp.cli.bar import SMALLEST, context_bar, plain
-from flower_mcp.cli.choosing import chosen_step, local_time, open_workbench, typed
+from flower_mcp.cli.choosing import chosen_step, local_time, no_steps, open_workbench, typed
 from flower_mcp.cli.output import Output, shorten
 from flower_mcp.cli.show import cost_text, home_path
 from flower_mcp.cli.words import Words, language
 from flower_mcp.core.books import LiveStep, State, as_json, iso
-from flower_mcp.core.errors import FlowerError, NothingThere
+from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
-from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.core.texts import context_text, used_text, window_text
 from flower_mcp.server.steps import Steps
 from flower_mcp.workbench.workbench import Workbench
 
@@ -41,7 +41,7 @@ def status_command(step: str | None, workspace: str, *, follow: bool, as_json: b
         step = chosen_step(workbench, step, "status")
     steps = Steps(workbench)
     if not steps.all():
-        raise _no_steps(workbench)
+        raise no_steps(workbench)
     output, words = Output(as_json=as_json), Words(language(os.environ))
     show = _json_shower(output) if as_json else _text_shower(output, words, workbench)
     if not follow:
@@ -58,7 +58,7 @@ def list_command(workspace: str, *, as_json: bool) -> int:
     output, steps = Output(as_json=as_json), Steps(workbench)
     known = steps.all()
     if not known:
-        raise _no_steps(workbench)
+        raise no_steps(workbench)
     rows = [(each.step, str(steps.state(each)), each.changed / 1e9) for each in known]
     if as_json:
         for name, state, changed in rows:
@@ -135,8 +135,8 @@ def _first(words: Words, live: LiveStep) -> str:
 
 def _context_lines(words: Words, live: LiveStep, width: int, *, ascii_only: bool) -> list[str]:
     """The bar with its figures; the handoff line beside it where there is room, else below."""
-    row, about = live.row, "~" if live.context_estimated else ""
-    figures = f"{about}{used_text(row.context)}/{window_text(row.window)} ({words(f'source {row.window_source}')})"
+    row, context = live.row, context_text(live.row.context, live.context_estimated)
+    figures = f"{context}/{window_text(row.window)} ({words(f'source {row.window_source}')})"
     line = "" if live.at is None else words("hands off", at=used_text(live.at))
     room = width - 2 - _LABEL - 1
     beside = f"{figures}, {line}" if line and room - cells(figures) - cells(line) - 2 >= SMALLEST else figures
@@ -228,7 +228,3 @@ def _text_shower(output: Output, words: Words, workbench: Workbench) -> Callable
                 output.lines(lines)
 
     return show
-
-
-def _no_steps(workbench: Workbench) -> NothingThere:
-    return NothingThere(f"There are no steps in {workbench.workspace}.", next="Begin one: flower 'TASK'")

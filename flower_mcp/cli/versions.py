@@ -49,11 +49,6 @@ class Entry:
         return decode(self.data).text
 
     @property
-    def is_frozen(self) -> bool:
-        """Whether it is what a generation's session left, untouched."""
-        return self.generation is not None and self.generation.frozen == self.revision
-
-    @property
     def is_launched(self) -> bool:
         """Whether a successor was started from it."""
         return self.generation is not None and self.generation.launched == self.revision

@@ -1,4 +1,4 @@
-"""The texts of the command line, in English and in Chinese. The handoff's lines are the seed's.
+"""The texts of the command line, in English and in Chinese.
 
 Texts only; it must not know events. Errors keep their English sentences (core/errors.py): they name options. What can
 hurt: a placeholder that only one language has; a test compares them.
@@ -97,7 +97,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "none in the environment; Claude Code may have a login or settings of its own",
         "环境变量里没有;Claude Code 可能有自己的登录或设置",
     ),
-    # handoff: the seed's lines
+    # handoff
     "near": (
         "# context {context}/{window} · about {left} to the handoff",
         "# 上下文 {context}/{window} · 还有约 {left} 到换代",

@@ -104,6 +104,13 @@ def window_text(tokens: int) -> str:
     return f"{tokens / 1000:.0f}K" if tokens >= 1000 else str(tokens)
 
 
+def time_text(seconds: float) -> str:
+    """Return a time as people read it: 312.4 seconds -> "5m 12s", 3600 -> "1h 0s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return " ".join([*(f"{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m")) if number), f"{rest}s"])
+
+
 def _folders() -> Iterator[Traversable]:
     """Yield where prompts/ can lie: in the package (a wheel), else beside it (a checkout, an editable install)."""
     package = files("flower_mcp")

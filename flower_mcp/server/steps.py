@@ -25,7 +25,7 @@ from flower_mcp.workbench.locks import is_held
 from flower_mcp.workbench.names import file_name
 from flower_mcp.workbench.workbench import Workbench
 
-DEFAULT = "work"  # the step's name when nobody gives one (design, section 2)
+DEFAULT = "work"  # the step's name when nobody gives one
 LISTED = 20  # names in an error; more would push the advice out of sight
 LONGEST_NAME = 200  # characters
 REMEMBERED = 32  # steps; more than an overview shows
