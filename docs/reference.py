@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from flower_mcp.cli.commands import flower
+from flower_mcp.cli.hook import HELP
 from flower_mcp.cli.settings import IN_WORKSPACE
 
 CLI = Path(__file__).with_name("cli.md")
@@ -29,7 +30,8 @@ def cli_page() -> str:
         "3 busy, 4 credentials, 5 nothing there, 129, 130 and 143 ended by a signal. "
         "[configuration.md](configuration.md) has the options as variables and in a file.\n",
     ]
-    parts += [_section([]), *(_section([name]) for name in sorted(flower.commands))]
+    sections = {name: _section([name]) for name in flower.commands} | {"hook": _fenced("flower hook", HELP)}
+    parts += [_section([]), *(sections[name] for name in sorted(sections))]
     return "\n".join(parts)
 
 
@@ -48,7 +50,11 @@ def _section(names: list[str]) -> str:
     for name in names:
         command = flower.commands[name]
         context = _context(command, name, context)
-    return f"## {' '.join(['flower', *names])}\n\n```text\n{command.get_help(context)}\n```\n"
+    return _fenced(" ".join(["flower", *names]), command.get_help(context))
+
+
+def _fenced(heading: str, text: str) -> str:
+    return f"## {heading}\n\n```text\n{text.rstrip()}\n```\n"
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
@@ -72,7 +78,8 @@ def _table() -> str:
     for key, (option, commands) in sorted(rows.items()):
         value = "true or false" if option.is_flag else (option.metavar or option.type.name).lower()
         help_text, _, default_told = (option.help or "").partition("  [default: ")
-        default = default_told.rstrip("]") if default_told else _default(option)
+        told = default_told.rstrip("]")
+        default = (f"`{told}`" if told.isdigit() else told) or _default(option)
         cells = (
             f"`{key}`", f"`{option.envvar}`", value, default, "yes" if key in IN_WORKSPACE else "", ", ".join(commands),
             help_text.replace("|", "\\|"),

@@ -159,7 +159,15 @@ def test_every_command_that_an_error_names_can_be_typed() -> None:
 
     assert wrong == []
     assert len(named) > 30
-    assert {"doctor", "show", "trust", "say"} <= {words[0] for _, words in named}
+    assert {"doctor", "list", "trust", "say"} <= {words[0] for _, words in named}
+
+
+def test_every_command_that_is_put_together_with_its_step_and_folder_is_one() -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    built = set(re.findall(r"(?:typed\(workbench, |command_line\(|examined\.command\()['\"](\w+)['\"]", code))
+
+    assert {"show", "trust", "release", "edit"} <= built
+    assert built <= set(flower.commands)
 
 
 @pytest.mark.parametrize(

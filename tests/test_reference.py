@@ -26,6 +26,14 @@ def test_the_page_of_the_command_line_is_fresh(reference: dict[str, Any]) -> Non
     assert (DOCS / "cli.md").read_text(encoding="utf-8") == reference["cli_page"](), "run: python docs/reference.py"
 
 
+def test_the_page_has_every_command_the_hook_too_and_no_default_in_brackets_twice() -> None:
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    for name in (*flower.commands, "hook"):
+        assert f"\n## flower {name}\n" in page
+    assert "post-tool-batch" in page
+    assert "[default: (" not in page
+
+
 def test_the_table_of_options_is_fresh(reference: dict[str, Any]) -> None:
     page = (DOCS / "configuration.md").read_text(encoding="utf-8")
     assert page == reference["with_options"](page), "run: python docs/reference.py"

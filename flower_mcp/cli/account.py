@@ -12,7 +12,7 @@ from flower_mcp.cli.words import Words
 from flower_mcp.core.policy import HandoffPolicy, WindowSource, guess_window
 from flower_mcp.core.texts import window_text
 
-_SHOWN = 4  # characters of a token (seed)
+_SHOWN = 4  # characters of a token: enough to know one's own by
 _LONG = 12  # characters; of a shorter one, four would be a good part
 TOKENS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN")
 PROVIDERS = {

@@ -79,7 +79,8 @@ class Terminal:
                     self._over = True
                 finally:
                     if answer is None:
-                        self._output.line(f"\n{self._words('unanswered')}")
+                        is_models = question.tool == QUESTION_TOOL
+                        self._output.line(f"\n{self._words('unanswered question' if is_models else 'unanswered')}")
         return answer
 
     async def _answer(self, question: Question) -> Answer:

@@ -21,6 +21,7 @@ from flower_mcp.cli.phrases import home_path
 from flower_mcp.cli.words import Language, Words, language
 from flower_mcp.core.books import seconds
 from flower_mcp.core.errors import ChartPartMissing, FilesError, NothingThere, Usage
+from flower_mcp.workbench.folders import expanded
 from flower_mcp.workbench.live import EVENTS
 from flower_mcp.workbench.transcripts import lines_backwards
 
@@ -61,11 +62,11 @@ class History:
 
 def chart_command(step: str | None, output: str, workspace: str) -> int:
     """Draw a step's chart into a file; the exit code. Raises Usage, NothingThere, FilesError, ChartPartMissing."""
-    path = Path(output).expanduser()
+    path = expanded(output)
     if path.suffix.lower() not in _FORMATS:
         raise Usage(f"A chart is a picture: {path.name!r} ends neither in .svg nor in .png.", next="-o context.svg")
     workbench = open_workbench(workspace)
-    step = chosen_step(workbench, step, "flower chart")
+    step = chosen_step(workbench, step, "chart")
     lines = islice(lines_backwards(workbench.lives.folder / EVENTS, most=MOST_BYTES), MOST_EVENTS)
     history = history_of(lines, step)
     if not history.points:

@@ -43,11 +43,10 @@ class Flower(click.Group):
 
     def _defaults(self, name: str) -> dict[str, dict[str, Any]]:
         """The person's defaults. A file that cannot be used stops every command but the one that says what is wrong."""
-        file = settings.user_file(os.environ)
         if name != DOCTOR:
-            return settings.defaults_of(file, self.commands)
+            return settings.defaults_of(settings.user_file(os.environ), self.commands)
         try:
-            return settings.sound_defaults(file, self.commands)
+            return settings.sound_defaults(settings.user_file(os.environ), self.commands)
         except Usage:
             return {}
 
@@ -109,6 +108,7 @@ def run(ctx: click.Context, /, task: tuple[str, ...], **given: Any) -> int:
     from flower_mcp.cli.run import run_command
 
     options, by_workspace = settings.in_workspace(settings.without_weaker(RunOptions(**given), ctx), ctx)
+    settings.policy_of(options, ctx, by_workspace)  # what contradicts each other is told with its files
     short = bool(ctx.meta.get(_SHORT))
     return run_command(options, task, short=short, commands=tuple(flower.commands), by_workspace=by_workspace)
 

@@ -14,6 +14,7 @@ from flower_mcp.cli.output import Output
 from flower_mcp.core.errors import Usage
 from flower_mcp.server.clients import Client, configuration
 from flower_mcp.server.workspace import is_no_workspace
+from flower_mcp.workbench.folders import current_folder, expanded, home_folder
 
 MODULE = ("-m", "flower_mcp.server.main")
 SCRIPT = "flower-mcp.exe" if sys.platform == "win32" else "flower-mcp"
@@ -39,9 +40,10 @@ def _workspace(client: str, given: str | None) -> Path | None:
     Raises Usage for what is no folder; None where this folder is no workspace.
     """
     if given is not None:
-        folder = Path(given).expanduser().absolute()
+        folder = expanded(given).absolute()
         if not folder.is_dir():
             raise Usage(f"The workspace {folder} is not a folder.", next="Name another one: --workspace DIR")
         return folder
-    here = Path.cwd()
-    return None if client == Client.CLAUDE_CODE or is_no_workspace(here, Path.home()) else here
+    here = current_folder()
+    is_left_out = client == Client.CLAUDE_CODE or here is None or is_no_workspace(here, home_folder())
+    return None if is_left_out else here

@@ -69,7 +69,7 @@ class Countdown:
                 self._waits = _Waits.HELD
             case Phase.RELEASED if self._waits is not _Waits.NOT:
                 self._begin()
-            case Phase.LATE | Phase.SEEN | Phase.BROKEN | Phase.RELEASED:
+            case Phase.LATE | Phase.SEEN | Phase.BROKEN | Phase.RELEASED | Phase.TOLD | Phase.CLEARED:
                 return
             case _:
                 self._waits = _Waits.NOT

@@ -7,7 +7,6 @@ must not steer it, so the demo's environment is laid over this process's before 
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -28,6 +27,7 @@ from flower_mcp.cli.run import (
     run_job,
 )
 from flower_mcp.cli.words import Words, language
+from flower_mcp.core.commands import command_line
 from flower_mcp.core.events import Event, Kind, Phase
 from flower_mcp.core.policy import AgentSpec, HandoffPolicy
 
@@ -45,10 +45,10 @@ def demo_command(keep: str | None, *, as_json: bool) -> int:
     runtime_class = load_runtime()
     output, words = Output(as_json=as_json), Words(language(os.environ))
     folder = Path(keep) if keep else Path(tempfile.mkdtemp(prefix="flower-demo-"))
-    stays = bool(keep) or as_json
+    stays = bool(keep)
     try:
         code, came_true = _demo(folder, runtime_class, output, words)
-        stays = stays or not (came_true or code >= 128)  # what went wrong can be looked at
+        stays = stays or as_json or not (came_true or code >= 128)  # what went wrong can be looked at
     finally:
         if not stays:
             shutil.rmtree(folder, ignore_errors=True)
@@ -88,7 +88,8 @@ def _job(world: DemoWorld, runtime_class: type[Runtime], keys: Keys | None, take
         handoff=policy,
         mcp_server=own_server(str(world.workspace), world.step),
     )
-    hold, release = (shlex.join(["flower", name, "-w", str(world.workspace)]) for name in ("hold", "release"))
+    folder = str(world.workspace)
+    hold, release = (command_line(name, world.step, workspace=folder) for name in ("hold", "release"))
     return Job(
         runtime, spec, world.task, policy, go_on="flower demo", keys=keys, release=release, also=(taker,), hold=hold
     )

@@ -11,7 +11,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +28,8 @@ from flower_mcp.cli.doctor_workbench import workbench_check
 from flower_mcp.cli.options import RunOptions
 from flower_mcp.cli.output import Output, shorten
 from flower_mcp.cli.words import Language, Words, language
-from flower_mcp.core.errors import FlowerError
+from flower_mcp.core.errors import FlowerError, Usage
+from flower_mcp.core.policy import HandoffPolicy
 from flower_mcp.workbench.learned import LearnedWindows
 from flower_mcp.workbench.windows import state_folder
 
@@ -52,19 +53,33 @@ CHECKS: tuple[Check, ...] = (
 _LONGEST = 1_000  # characters of a line
 
 
-def doctor_command(options: RunOptions, forget: str | None, commands: Mapping[str, click.Command]) -> int:
-    """Check everything, or forget learned windows ("" for all of them); the exit code. Raises Usage, NothingThere."""
+def doctor_command(
+    options: RunOptions,
+    forget: str | None,
+    commands: Mapping[str, click.Command],
+    policy: Callable[[], HandoffPolicy],
+) -> int:
+    """Check everything, or forget learned windows ("" for all of them); the exit code. Raises Usage, NothingThere.
+
+    `policy` is that of a run with these options; a Usage of its is a finding.
+    """
     output = Output(as_json=options.as_json)
     words = Words(language(os.environ))
     if not output.takes(words("doctor well")):
         words = Words(Language.ENGLISH)
     if forget is not None:
-        output.lines(forgotten(words, LearnedWindows(state_folder(os.environ)), forget))
+        for text in forgotten(words, LearnedWindows(state_folder(os.environ)), forget):
+            output.json({"kind": "finding", "check": "learned", "ok": True, "text": text, "do": []})
+            if not output.as_json:
+                output.line(text)
+        output.json({"kind": "result", "ok": True, "wrong": 0})
         return 0
-    policy = options.policy()
-    wrong = 0
+    at_first, line = _policy(policy)
+    wrong = len(at_first)
+    for finding in at_first:
+        _tell(output, words, "options", finding)
     with tempfile.TemporaryDirectory(prefix="flower-doctor-", ignore_cleanup_errors=True) as scratch:
-        examined = Examined(words, dict(os.environ), options, policy, commands, Path(scratch).resolve())
+        examined = Examined(words, dict(os.environ), options, line, commands, Path(scratch).resolve())
         for looking in _started(examined, CHECKS):
             for finding in looking.findings(words):
                 wrong += not finding.ok
@@ -73,6 +88,14 @@ def doctor_command(options: RunOptions, forget: str | None, commands: Mapping[st
     if not options.as_json:
         output.line(words("doctor ill", count=wrong) if wrong else words("doctor well"))
     return 1 if wrong else 0
+
+
+def _policy(policy: Callable[[], HandoffPolicy]) -> tuple[list[Finding], HandoffPolicy]:
+    """What is wrong with the options of a run, and the policy to look on with."""
+    try:
+        return [], policy()
+    except Usage as error:
+        return [Finding(error.what, ok=False, do=(error.next,))], HandoffPolicy()
 
 
 def _tell(output: Output, words: Words, name: str, finding: Finding) -> None:

@@ -14,6 +14,7 @@ from flower_mcp.cli.doctor_finding import Examined, Finding
 from flower_mcp.cli.phrases import home_path
 from flower_mcp.core.errors import FilesError, Usage
 from flower_mcp.workbench.files import what_to_do
+from flower_mcp.workbench.folders import expanded
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.ledger import LINEAGE, MANIFEST, Manifest, fault_of
 from flower_mcp.workbench.owed import UNWRITTEN
@@ -22,7 +23,7 @@ from flower_mcp.workbench.owed import UNWRITTEN
 def books_check(examined: Examined) -> Iterator[Finding]:
     """Whether manifest and lineage can be read and the run folder written."""
     words = examined.words
-    folder = Path(examined.options.run_dir).expanduser().absolute()
+    folder = expanded(examined.options.run_dir).absolute()
     path = home_path(folder)
     refused = _refused(folder)
     if refused:

@@ -74,8 +74,13 @@ def endpoint_check(examined: Examined) -> Iterator[Finding]:
             yield Finding(words("doctor endpoint bad"), ok=False, do=(words("doctor endpoint set"),))
         return
     name, port = parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
-    proxy = _proxy(examined.environ, parts.scheme, name)
-    way = words("doctor through", proxy=_place(proxy)) if proxy else ""
+    try:
+        proxy = _proxy(examined.environ, parts.scheme, name)
+        way = words("doctor through", proxy=_place(proxy)) if proxy else ""
+    except ValueError:  # what it says may hold a part of a password
+        variable = f"{parts.scheme.upper()}_PROXY"
+        yield Finding(words("doctor proxy bad", name=variable), ok=False, do=(words("doctor proxy set"),))
+        return
     try:
         _reach(name, port, proxy, tunnel=parts.scheme == "https")
     except (OSError, ValueError) as error:

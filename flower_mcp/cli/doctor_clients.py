@@ -13,6 +13,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,10 @@ from typing import Any
 from flower_mcp.cli.doctor_finding import Examined, Finding
 from flower_mcp.cli.doctor_server import tools_of
 from flower_mcp.cli.phrases import home_path
+from flower_mcp.core.commands import command_line
+from flower_mcp.core.errors import Usage
 from flower_mcp.workbench.files import read_whole
+from flower_mcp.workbench.folders import expanded
 from flower_mcp.workbench.known import Known
 
 _OURS = re.compile(r"flower[-_]mcp")
@@ -29,11 +33,9 @@ _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a client's file says about a server: the `client` in words, the file, the name, and how it is started."""
+    """What a client's file says about a server: the `client` in words, and how it is started."""
 
     client: str
-    file: Path
-    name: str
     command: str = ""
     arguments: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -53,28 +55,33 @@ def clients_check(examined: Examined) -> Iterator[Finding]:
             yield Finding(text, ok=False, do=(words("doctor client mend"),))
             continue
         for name, server in _servers(value, examined.workspace):
-            entry = _entry(client, file, name, server, examined, is_projects=is_projects, is_desktop=is_desktop)
+            entry = _entry(client, name, server, examined, is_projects=is_projects, is_desktop=is_desktop)
             if entry is not None:
                 found += 1
                 yield _tried(examined, entry)
     if not found:
-        yield Finding(words("doctor no client"), do=(words("doctor client add", command="flower config claude-code"),))
+        yield Finding(
+            words("doctor no client"),
+            do=(words("doctor client add", command=examined.command("config", "claude-code")),),
+        )
 
 
 def _tried(examined: Examined, entry: Entry) -> Finding:
     """What becomes of an entry when it is started."""
     words = examined.words
-    again = words("doctor client again", command=_command_for(entry, examined.workspace))
+    again = words("doctor client again", command=_command_for(entry, examined))
     if not entry.command:
         return Finding(words("doctor client url", client=entry.client))
-    path = Path(entry.command).expanduser()
+    path = Path(entry.command)
+    with suppress(Usage):
+        path = expanded(path)
     found = str(path) if path.is_absolute() else shutil.which(entry.command, path=examined.environ.get("PATH"))
     if found is None or not os.access(found, os.X_OK):
         text = words("doctor client missing", client=entry.client, command=entry.command)
         return Finding(text, ok=False, do=(again,))
     if entry.is_projects and not _is_trusted(examined):
         text = words("doctor client strange", client=entry.client, command=entry.command)
-        return Finding(text, do=(words("doctor trust do", command="flower trust"),))
+        return Finding(text, do=(words("doctor trust do", command=examined.command("trust")),))
     cwd = examined.scratch if entry.is_desktop or not examined.workspace.is_dir() else examined.workspace
     variables = {**examined.environ, "CLAUDE_PROJECT_DIR": str(examined.workspace), **entry.variables}
     if entry.is_desktop:
@@ -87,8 +94,10 @@ def _tried(examined: Examined, entry: Entry) -> Finding:
     return Finding(words("doctor client", client=entry.client, command=entry.command, count=tools), do=do)
 
 
-def _command_for(entry: Entry, workspace: Path) -> str:
-    return f"flower config claude-desktop -w '{workspace}'" if entry.is_desktop else "flower config claude-code"
+def _command_for(entry: Entry, examined: Examined) -> str:
+    if entry.is_desktop:  # it starts servers anywhere, so the folder must not be one that is seen from here
+        return command_line("config", "claude-desktop", workspace=str(examined.workspace))
+    return examined.command("config", "claude-code")
 
 
 def _is_trusted(examined: Examined) -> bool:
@@ -140,7 +149,6 @@ def _servers(value: Mapping[str, Any], workspace: Path) -> Iterator[tuple[str, M
 
 def _entry(
     client: str,
-    file: Path,
     name: str,
     server: Mapping[str, Any],
     examined: Examined,
@@ -160,7 +168,7 @@ def _entry(
     if name != "flower" and not any(_OURS.search(text) for text in (command, *arguments)):
         return None
     variables = {str(key): filled(text) for key, text in _mapping(server.get("env")).items()}
-    return Entry(client, file, name, command, arguments, variables, is_projects, is_desktop)
+    return Entry(client, command, arguments, variables, is_projects, is_desktop)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ import click
 
 from flower_mcp.cli.options import RunOptions
 from flower_mcp.cli.words import Words
+from flower_mcp.core.commands import command_line
 from flower_mcp.core.policy import HandoffPolicy
 from flower_mcp.workbench.windows import state_folder
 
@@ -41,6 +42,10 @@ class Examined:
     def state(self) -> Path:
         """The user's state folder. Raises FilesError for a user without a home."""
         return state_folder(self.environ)
+
+    def command(self, name: str, step: str = "") -> str:
+        """What to type to do something in the folder that is looked at."""
+        return command_line(name, step, workspace=self.options.workspace)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from flower_mcp.cli.doctor_finding import Examined, Finding, has_run_part, is_installed
 
 OLDEST = (3, 11)  # pyproject's requires-python
-BASE = ("anyio", "click", "mcp", "platformdirs", "pydantic", "watchfiles")
+BASE = ("anyio", "click", "mcp", "platformdirs", "pydantic", "starlette", "uvicorn", "watchfiles")
 UTF_8 = "export PYTHONUTF8=1"
 
 

@@ -57,9 +57,9 @@ def _documents(examined: Examined, workbench: Workbench, steps: tuple[str, ...])
         faults = [fault for fault in faults_now(workbench, step) if fault.kind is not FaultKind.DELETED]
         if faults:
             what = "; ".join(fault.what.rstrip(".") for fault in faults[:_NAMED])
-            command = shlex.join(["flower", "edit", step])
+            mend = examined.command("edit", step)
             text = examined.words("doctor document", step=step, what=what)
-            yield Finding(text, ok=False, do=(examined.words("doctor document do", command=command),))
+            yield Finding(text, ok=False, do=(examined.words("doctor document do", command=mend),))
 
 
 def _live_states(examined: Examined, workbench: Workbench) -> Iterator[Finding]:
@@ -90,7 +90,7 @@ def _weight(examined: Examined, workbench: Workbench) -> Iterator[Finding]:
     sizes = [path.lstat().st_size for path in _files(workbench.notes / "archive", deep=True)]
     if sizes:
         old = old_versions(workbench, before=time.time() - DAYS * _DAY, keep=NEWEST)
-        do = (words("doctor clean", count=len(old), days=DAYS, command="flower clean"),) if old else ()
+        do = (words("doctor clean", count=len(old), days=DAYS, command=examined.command("clean")),) if old else ()
         yield Finding(words("doctor archive", count=len(sizes), size=size_text(sum(sizes))), do=do)
 
 
@@ -130,13 +130,13 @@ def _trust(examined: Examined, workbench: Workbench, steps: tuple[str, ...]) -> 
     for step in steps:
         with suppress(FlowerError):
             if not look(workbench, step).known:
-                command = shlex.join(["flower", "trust", step])
-                yield Finding(words("doctor strange", step=step), do=(words("doctor trust do", command=command),))
+                do = words("doctor trust do", command=examined.command("trust", step))
+                yield Finding(words("doctor strange", step=step), do=(do,))
     if not is_trusted(workbench.workspace, examined.environ, workbench.known):
         out = brought(workbench.workspace, examined.environ)
         if out:
             named = ", ".join(str(each.path) for each in out[:_NAMED])
-            do = words("doctor trust do", command="flower trust")
+            do = words("doctor trust do", command=examined.command("trust"))
             yield Finding(words("doctor brought", names=named), do=(do,))
 
 

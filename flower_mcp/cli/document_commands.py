@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import click
@@ -149,7 +150,7 @@ def trust(step: str | None, workspace: str) -> int:
 
     Prints the step's document if it was not written on this machine, and what the folder's settings for Claude Code
     would run. From then on a session may start from the document, and the settings are used. STEP (or FLOWER_STEP) may
-    be left out where there is only one.
+    be left out where there is only one, and where it is the settings alone that are meant.
     """
     from flower_mcp.cli.trust import trust_command
 
@@ -208,13 +209,15 @@ def doctor(ctx: click.Context, /, forget: str | None, **given: Any) -> int:
     is changed, and the model is not asked. Ends with 1 if something is wrong.
     """
     from flower_mcp.cli.doctor import doctor_command
-    from flower_mcp.cli.settings import in_workspace, without_weaker
+    from flower_mcp.cli.settings import in_workspace, policy_of, without_weaker
 
     options = without_weaker(RunOptions(**given), ctx)
+    names: tuple[str, ...] = ()
     with suppress(Usage):  # a check says what is wrong with the file
-        options, _ = in_workspace(options, ctx)
+        options, names = in_workspace(options, ctx)
     root = ctx.find_root().command
-    return doctor_command(options, forget, root.commands if isinstance(root, click.Group) else {})
+    known = root.commands if isinstance(root, click.Group) else {}
+    return doctor_command(options, forget, known, partial(policy_of, options, ctx, names))
 
 
 COMMANDS: tuple[click.Command, ...] = (hold, release, edit, show, history, diff, trust, config, doctor)

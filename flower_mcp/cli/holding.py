@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import getpass
 import os
-import shlex
 import socket
 
-from flower_mcp.cli.choosing import chosen_step, local_time, open_workbench
+from flower_mcp.cli.choosing import chosen_step, local_time, open_workbench, typed
 from flower_mcp.cli.output import Output
 from flower_mcp.cli.words import Words, language
 from flower_mcp.core.books import State
@@ -21,7 +20,7 @@ def hold_command(step: str | None, workspace: str) -> int:
     """Hold a step; the exit code. Raises Usage, NothingThere, FilesError."""
     output, words = Output(), Words(language(os.environ))
     workbench = open_workbench(workspace)
-    step = chosen_step(workbench, step, "flower hold")
+    step = chosen_step(workbench, step, "hold")
     before = workbench.holds.state(step)
     if before is not None:
         output.line(words("held already", step=step, since=local_time(before.since), by=before.by))
@@ -29,7 +28,8 @@ def hold_command(step: str | None, workspace: str) -> int:
     workbench.holds.hold(step, who())
     live = workbench.live(step)
     runs = live is not None and not live.state.ended and live.state not in (State.IDLE, State.LOST)
-    output.line(words("hold said", step=step) + ("" if runs else words("hold later")))
+    release = typed(workbench, "release", step)
+    output.line(words("hold said", step=step, command=release) + ("" if runs else words("hold later")))
     return 0
 
 
@@ -37,12 +37,12 @@ def release_command(step: str | None, workspace: str, *, as_is: bool) -> int:
     """Release a step; the exit code. Raises NothingThere when nothing is held or waits, Usage, FilesError."""
     output, words = Output(), Words(language(os.environ))
     workbench = open_workbench(workspace)
-    step = chosen_step(workbench, step, "flower release")
+    step = chosen_step(workbench, step, "release")
     before = workbench.holds.state(step)
     if not workbench.holds.release(step, as_is=as_is, by=who()):
         and_waits = ", and no document of it waits to be launched" if as_is else ""
         raise NothingThere(
-            f"Nothing to release: the step {step!r} is not held{and_waits}.", next=f"flower status {shlex.quote(step)}"
+            f"Nothing to release: the step {step!r} is not held{and_waits}.", next=typed(workbench, "status", step)
         )
     if before is not None:
         output.line(words("was held", step=step, since=local_time(before.since), by=before.by))

@@ -55,7 +55,7 @@ class Call:
     def workspace(self) -> Path | None:
         """The folder whose workbench is meant: named, else the session's; None when there is none."""
         named = (*(self.environ.get(name) for name in WORKSPACES), self.text("cwd"))
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: nobody's home is named
             folder = Path(next((name for name in named if name), None) or Path.cwd()).expanduser()
             return folder if folder.is_dir() else None
         return None

@@ -8,12 +8,12 @@ document is pointed at; and the names of files that came with a repository are s
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from flower_mcp.core.books import State, iso
+from flower_mcp.core.commands import command_line
 from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.takeover import prompt_block, shown_words
 from flower_mcp.core.texts import render
@@ -90,8 +90,9 @@ def _whole(waiting: Waiting, found: Found, before: str) -> Iterator[str]:
 
 
 def _stranger(found: Found) -> str:
-    command: Sequence[str] = ("flower", "trust", found.lying.step)
-    return render("stranger", {"path": _plain(str(found.path)), "command": _plain(shlex.join(command))})
+    return render(
+        "stranger", {"path": _plain(str(found.path)), "command": _plain(command_line("trust", found.lying.step))}
+    )
 
 
 def _state(lying: Lying) -> str:

@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flower_mcp.core.amounts import tokens
-from flower_mcp.core.errors import FlowerError, Usage
-from flower_mcp.core.policy import FixedLine, HandoffPolicy, guess_window
+from flower_mcp.core.amounts import is_yes, tokens
+from flower_mcp.core.errors import Usage
+from flower_mcp.core.policy import FixedLine, HandoffPolicy
+from flower_mcp.workbench.session_window import window_of
 from flower_mcp.workbench.sessions import Noted, Sessions
-from flower_mcp.workbench.windows import endpoint_of, state_folder
 
 if TYPE_CHECKING:
     from flower_mcp.cli.hook import Call
@@ -31,7 +31,7 @@ def notice(call: Call) -> str:
     """The notice, marked as said now; "" below the line, and where it was said."""
     session_id, path = call.text("session_id"), Path(call.text("transcript_path"))
     sessions = Sessions()
-    if not call.text("transcript_path") or sessions.is_said(session_id) or call.environ.get("FLOWER_NO_HANDOFF"):
+    if not call.text("transcript_path") or sessions.is_said(session_id) or not hands_off(call.environ):
         return ""
     noted = sessions.noted(session_id)
     policy = policy_of(call.environ, noted, lambda: _model(path))
@@ -43,11 +43,15 @@ def notice(call: Call) -> str:
     return render("due", {"used": used_text(context), "window": window_text(policy.window)})
 
 
+def hands_off(environ: Mapping[str, str]) -> bool:
+    """Whether the person wants handoffs at all."""
+    return not is_yes(environ.get("FLOWER_NO_HANDOFF", ""))
+
+
 def policy_of(environ: Mapping[str, str], noted: Noted, model: Any) -> HandoffPolicy:
-    """Where a handoff is due in this session: what the person set; else what the status line was told, what an
-    overflow taught, what the model's name suggests. `model` gives that name; it is asked only if need be."""
-    window, headroom, at = (_set(environ, name) for name in ("FLOWER_WINDOW", "FLOWER_HEADROOM", "FLOWER_AT"))
-    size = window or noted.window or _window_of(environ, model())
+    """Where a handoff is due in this session. `model` gives its model's name; it is asked only if need be."""
+    headroom, at = (_set(environ, name) for name in ("FLOWER_HEADROOM", "FLOWER_AT"))
+    size, _ = window_of(environ, noted, model)
     with suppress(Usage):
         if at:
             return FixedLine(line=at).with_window(size)
@@ -57,26 +61,6 @@ def policy_of(environ: Mapping[str, str], noted: Noted, model: Any) -> HandoffPo
 
 def _set(environ: Mapping[str, str], name: str) -> int | None:
     return tokens(environ.get(name, ""))
-
-
-def _window_of(environ: Mapping[str, str], model: str) -> int:
-    """What an overflow taught about this endpoint and model, else the guess from the name."""
-    names = tuple(name for name in (environ.get("ANTHROPIC_MODEL"), model) if name)
-    return _learned(environ, names) or guess_window({"ANTHROPIC_MODEL": next(iter(names), "")})
-
-
-def _learned(environ: Mapping[str, str], names: tuple[str, ...]) -> int | None:
-    state = state_folder()
-    if not (state / "windows.json").exists():
-        return None
-    from flower_mcp.core.windows import key
-    from flower_mcp.workbench.learned import LearnedWindows
-
-    with suppress(FlowerError):
-        entries = LearnedWindows(state).read().entries
-        found = (entries.get(key(endpoint_of(environ), name)) for name in names)
-        return next((learned.window for learned in found if learned is not None), None)
-    return None
 
 
 def _context(path: Path) -> int:

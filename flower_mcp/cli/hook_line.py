@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from flower_mcp.cli.bar import context_bar, plain
-from flower_mcp.cli.hook_due import policy_of
+from flower_mcp.cli.hook_due import hands_off, policy_of
 from flower_mcp.core.texts import used_text, window_text
 from flower_mcp.core.waiting import greeting
 from flower_mcp.workbench.sessions import Noted, Sessions
@@ -33,9 +33,10 @@ def status_line(call: Call) -> str:
     model = call.event.get("model")
     name = str(model.get("id") or "") if isinstance(model, Mapping) else ""
     policy = policy_of(call.environ, noted, lambda: name)
-    bar = context_bar(noted.context, policy.window, (policy.at,), width=CELLS)
+    lines = (policy.at,) if hands_off(call.environ) else ()
+    bar = context_bar(noted.context, policy.window, lines, width=CELLS)
     standing = _standing(call)
-    if not standing and noted.context >= policy.at:
+    if not standing and lines and noted.context >= policy.at:
         standing = "handoff due: /flower:handoff, then /clear"
     parts = (f"flower {bar} {used_text(noted.context)}/{window_text(policy.window)}", standing)
     line = " · ".join(part for part in parts if part) + "\n"

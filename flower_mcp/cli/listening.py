@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from flower_mcp.cli.output import Output
@@ -23,7 +22,7 @@ class Listener:
 
     `also` are called with each event once it is drawn, and with its line of JSON.
 
-    Afterwards: `refused_credentials`, `document` (the last one that was written), `denied`, `ended`.
+    Afterwards: `refused_credentials`, `denied`, `ended`.
     """
 
     def __init__(
@@ -37,7 +36,6 @@ class Listener:
         also: Iterable[Taker] = (),
     ) -> None:
         self.refused_credentials = False
-        self.document: Path | None = None
         self.denied: tuple[str, ...] = ()
         self.ended: tuple[str, ...] = ()
         self._output = output
@@ -71,8 +69,6 @@ class Listener:
 
     def _keep(self, event: Event) -> None:
         self.refused_credentials = self.refused_credentials or is_about_credentials(event)
-        if event.kind == Kind.HANDOFF and event.payload.get("path"):
-            self.document = Path(event.payload["path"])
         if event.kind == Kind.RESULT:
             self.denied = tuple(event.payload.get("denied") or ())
             self.ended = tuple(event.payload.get("ended") or ())

@@ -19,10 +19,10 @@ from rich.cells import cell_len, set_cell_size
 from flower_mcp.cli.bar import SMALLEST, context_bar, plain
 from flower_mcp.cli.output import clean
 from flower_mcp.cli.phrases import cost_text, home_path
-from flower_mcp.cli.show import near_call, time_text
+from flower_mcp.cli.show import near_call
 from flower_mcp.cli.words import Words
 from flower_mcp.core.books import State
-from flower_mcp.core.texts import context_text, used_text, window_text
+from flower_mcp.core.texts import context_text, time_text, used_text, window_text
 
 if TYPE_CHECKING:
     from flower_mcp.runtime.present import Present

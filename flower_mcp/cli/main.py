@@ -15,7 +15,7 @@ INTERRUPTED = 130  # exit code: 128 + SIGINT
 
 
 def main() -> NoReturn:
-    """Run the command line of this process and exit with its code (design, section 7)."""
+    """Run the command line of this process and exit with its code."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["hook"]:
         hook(arguments[1:])

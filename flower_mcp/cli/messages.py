@@ -11,7 +11,7 @@ import shlex
 import time
 from collections.abc import Sequence
 
-from flower_mcp.cli.choosing import chosen_step, is_step, open_workbench
+from flower_mcp.cli.choosing import chosen_step, go_on, is_step, open_workbench, typed
 from flower_mcp.cli.holding import who
 from flower_mcp.cli.output import Output
 from flower_mcp.cli.task import STDIN, read_stdin
@@ -31,7 +31,7 @@ def say_command(given: Sequence[str], step_variable: str | None, workspace: str)
     """Say something to a step that runs; the exit code. Raises Usage, NothingThere, FilesError."""
     workbench = open_workbench(workspace)
     step, text = step_and_text(workbench, given, step_variable)
-    step, live = _running(workbench, step, "flower say", f"flower run --step {{step}} {_quoted(text)}")
+    step, live = _running(workbench, step, "say", text)
     if text == STDIN:
         text = read_stdin()
     if not text.strip():
@@ -45,7 +45,7 @@ def say_command(given: Sequence[str], step_variable: str | None, workspace: str)
 def stop_command(step: str | None, workspace: str) -> int:
     """Stop a step that runs, and wait for it; the exit code. Raises Usage, NothingThere, FilesError."""
     workbench = open_workbench(workspace)
-    step, live = _running(workbench, step, "flower stop")
+    step, live = _running(workbench, step, "stop")
     _put(workbench, step, Asks.STOP)
     _tell("asked to stop", step, who=_named(live.supervisor))
     end = time.monotonic() + PATIENCE
@@ -56,14 +56,14 @@ def stop_command(step: str | None, workspace: str) -> int:
         time.sleep(TICK)
     after = workbench.live(step)
     state = after.state if after is not None else State.STOPPED
-    _tell("has stopped", step, state=state, command=f"flower --step {shlex.quote(step)}")
+    _tell("has stopped", step, state=state, command=go_on(workbench, step))
     return 0
 
 
 def handoff_command(step: str | None, workspace: str) -> int:
     """Ask a step that runs for a handoff; the exit code. Raises Usage, NothingThere, FilesError."""
     workbench = open_workbench(workspace)
-    step, live = _running(workbench, step, "flower handoff")
+    step, live = _running(workbench, step, "handoff")
     _put(workbench, step, Asks.HANDOFF)
     hands_over = live.state in (State.WRITING, State.EDITING, State.HELD)
     _tell("hands off already" if hands_over else "asked to hand off", step)
@@ -98,22 +98,25 @@ def step_and_text(workbench: Workbench, given: Sequence[str], step_variable: str
     return given[0], given[1]
 
 
-def _running(workbench: Workbench, given: str | None, command: str, instead: str = "") -> tuple[str, LiveStep]:
-    """The step that is meant, which runs. `instead` is what to type when it does not.
+def _running(workbench: Workbench, given: str | None, command: str, text: str = "") -> tuple[str, LiveStep]:
+    """The step that is meant, which runs. `text` is what it was to be told.
 
     Raises Usage when several could be meant, NothingThere when none runs.
     """
     if given is None:
         running = [known.step for known in Steps(workbench).all() if _runs(workbench, known.step)]
         if len(running) > 1:
-            raise Usage(f"{len(running)} steps run: {listed(running)}.", next=f"Name one of them: {command} STEP")
+            raise Usage(
+                f"{len(running)} steps run: {listed(running)}.",
+                next=f"Name one of them: {typed(workbench, command, 'STEP')}",
+            )
         given = running[0] if running else chosen_step(workbench, None, command)
     step = chosen_step(workbench, given, command)
     live = workbench.live(step)
     if live is None or not _runs(workbench, step):
-        advice = instead.format(step=shlex.quote(step)) if instead else ""
-        said = f"To start it with these words: {advice}" if advice else ""
-        raise NothingThere(f"The step {step!r} does not run.", kept="Nothing was sent.", next=said)
+        start = f"To start it with these words: {go_on(workbench, step, 'run')} {_quoted(text)}"
+        look = f"`{typed(workbench, 'status', step)}` shows how it stands."
+        raise NothingThere(f"The step {step!r} does not run.", kept="Nothing was sent.", next=start if text else look)
     return step, live
 
 

@@ -1,9 +1,9 @@
 """Calls the person: a bell at the terminal, or a command of the person's own, when something waits or is over.
 
 It must not know how a run works, and must not disturb it: a command that fails, hangs or reads nothing costs one
-sentence. The command comes from the command line or this process's environment and from nowhere else, so no file in a
-workspace can name one; it is an argument list and no shell reads it. What can hurt: what it starts may outlive it, so
-it runs in a session of its own, without the terminal, and is ended whole.
+sentence. The command comes from the command line, this process's environment or the person's own config file; no file
+in a workspace can name one. It is an argument list and no shell reads it. What can hurt: what it starts may outlive it,
+so it runs in a session of its own, without the terminal, and is ended whole.
 """
 
 from __future__ import annotations

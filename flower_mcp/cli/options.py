@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flower_mcp.core.amounts import tokens
+from flower_mcp.core.commands import command_line
 from flower_mcp.core.errors import Usage
 from flower_mcp.core.modes import EFFORTS, PERMISSION_MODES
 
@@ -29,7 +30,7 @@ OWN_TOOLS = ("mcp__flower",)  # all of our own server: nobody may be there to al
 
 
 class Tokens(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
-    """A number of tokens: 200000, 200_000, 200K or 1M."""
+    """A number of tokens: 200000, 200_000, 200K, 150.0K or 1M."""
 
     name = "tokens"
 
@@ -78,7 +79,10 @@ class Amount(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
 
 
 class Folder(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
-    """A name that a folder can have, which an empty variable is not: it would mean this folder."""
+    """A name that a folder can have, which an empty variable is not: it would mean this folder.
+
+    `~` is replaced here, once for every command: no shell does it in a variable or a config file.
+    """
 
     name = "folder"
 
@@ -91,7 +95,14 @@ class Folder(click.ParamType):  # type: ignore[type-arg]  # click 8.2 takes none
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
                 self.fail("the name of the folder is too long.", param, ctx)
-        return str(value)
+        if not str(value).startswith("~"):
+            return str(value)
+        from flower_mcp.workbench.folders import expanded
+
+        try:
+            return str(expanded(value))
+        except Usage as error:
+            self.fail(error.what, param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -199,8 +210,7 @@ class RunOptions:
         return self._command("hold")
 
     def _command(self, name: str) -> str:
-        workspace = () if self.workspace == WORKSPACE else ("-w", self.workspace)
-        return shlex.join(["flower", name, *(() if self.step == STEP else (self.step,)), *workspace])
+        return command_line(name, self.step, workspace=self.workspace)
 
     def check_user(self, environ: Mapping[str, str]) -> None:
         """Refuse what Claude Code will refuse: root that bypasses permissions outside a sandbox. Raises Usage."""
@@ -265,8 +275,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
                  envvar="FLOWER_MAX_GENERATIONS", help="The most handoffs in one run."),
     click.option("--no-handoff", is_flag=True, envvar="FLOWER_NO_HANDOFF",
                  help="Never hand off: the CLI compacts as it likes."),
-    click.option("--edit-window", type=Amount("seconds"), metavar="SECONDS", default=5.0, show_default="5",
-                 envvar="FLOWER_EDIT_WINDOW", help="How long each document waits for your changes."),
+    click.option("--edit-window", type=Amount("seconds"), metavar="SECONDS", default=5.0,
+                 envvar="FLOWER_EDIT_WINDOW", help="How long each document waits for your changes.  [default: 5]"),
     click.option("--review", is_flag=True, envvar="FLOWER_REVIEW",
                  help="Hold at every handoff, until you press Enter or type `flower release`."),
     click.option("--notify", type=Arguments(), metavar="COMMAND", envvar="FLOWER_NOTIFY",

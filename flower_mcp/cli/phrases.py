@@ -8,7 +8,7 @@ from flower_mcp.cli.words import Words
 
 
 def cost_text(words: Words, cost: float | None) -> str:
-    """A cost in USD as people read it; three decimals below one cent's reach."""
+    """A cost in USD as people read it; four decimals below ten cents, where two would say little."""
     if cost is None:
         return words("unknown cost")
     return f"${cost:.2f}" if cost >= 0.1 or cost == 0 else f"${cost:.4f}"

@@ -122,7 +122,7 @@ def run_command(
     if outcome.row is not None:
         output.json({"kind": "result", **masked(as_json(outcome.row))})
     if outcome.exit_code == NoCredentials.exit_code and outcome.row is not None:
-        _refuse(outcome.row, untouched)
+        _refuse(outcome.row, untouched, job.go_on)
     return outcome.exit_code
 
 
@@ -348,8 +348,8 @@ def _row_left(job: Job) -> StepResult | None:
 def _say_end(job: Job, output: Output, words: Words, listener: Listener, row: StepResult | None) -> None:
     from flower_mcp.cli.show import End, last_lines
 
-    if row is None or listener.refused_credentials:
-        return
+    if row is None or (listener.refused_credentials and not _reached(row)):
+        return  # no session was reached, so it was not a run
     document = document_path(job)
     end = End(
         manifest=job.runtime.run_dir / "manifest.json",
@@ -367,7 +367,7 @@ def _say_end(job: Job, output: Output, words: Words, listener: Listener, row: St
 
 
 def _exit_code(row: StepResult | None, listener: Listener, stopping: Stopping) -> int:
-    """The exit code of design, section 7."""
+    """The exit code: 0 done, a signal's own, 4 without credentials, else 1."""
     if row is not None and row.ok:
         return 0
     if stopping.exit_code is not None:
@@ -375,9 +375,13 @@ def _exit_code(row: StepResult | None, listener: Listener, stopping: Stopping) -
     return NoCredentials.exit_code if listener.refused_credentials else 1
 
 
-def _refuse(row: StepResult, untouched: Untouched) -> None:
+def _reached(row: StepResult) -> bool:
+    """Whether a session of the run had an answer from the model."""
+    return any(each.num_turns or each.context for each in row.generations)
+
+
+def _refuse(row: StepResult, untouched: Untouched, go_on: str) -> None:
     """Raise NoCredentials with what was kept."""
-    reached = any(each.num_turns or each.context for each in row.generations)
-    gone = not reached and untouched.restore(steps=1)
-    kept = "Nothing was written." if gone else "The step is kept; `flower` goes on with it."
+    gone = not _reached(row) and untouched.restore(steps=1)
+    kept = "Nothing was written." if gone else f"The step is kept; `{go_on}` goes on with it."
     raise NoCredentials(f"Claude Code: {row.error or 'no credentials'}".rstrip(".") + ".", kept=kept)

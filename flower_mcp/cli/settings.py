@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flower_mcp.cli.options import RunOptions
+    from flower_mcp.core.policy import HandoffPolicy
 
 VARIABLE = "FLOWER_CONFIG"  # the variable that names the person's file
 WORKSPACE_FILE = ".flower.toml"
@@ -29,18 +30,21 @@ LARGEST = 64 * 1024  # bytes; a config file is a few lines
 _MEND = "Make it a readable file of a few lines, or move it away; `flower doctor` looks at it."
 _CHANGE = "Change that line, or remove it; `flower --help` says what each option takes."
 _EITHER = ("at", "headroom")  # they say one thing in two ways: the stronger source wins
+_LIMITS = ("max-generations", "edit-window")  # a repository must not make a run go on, or wait, for ever
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    """Where the person's config file is, whether or not there is one."""
+    """Where the person's config file is, whether or not there is one. Raises Usage for one in nobody's home."""
     from pathlib import Path
 
     from flower_mcp.workbench.windows import config_folder
 
     given = environ.get(VARIABLE)
     if given:
-        return Path(given).expanduser()
+        from flower_mcp.workbench.folders import expanded
+
+        return expanded(given)
     try:
         return config_folder(environ) / "config.toml"
     except FilesError:  # a user without a home, who has no such file either
@@ -124,10 +128,28 @@ def without_weaker(options: RunOptions, ctx: click.Context) -> RunOptions:
     return replace(options, **weaker) if given else options
 
 
+def policy_of(options: RunOptions, ctx: click.Context, by_workspace: Iterable[str] = ()) -> HandoffPolicy:
+    """When sessions hand off. Raises Usage for options that exclude each other, with the files that gave them."""
+    try:
+        return options.policy()
+    except Usage as error:
+        names = _EITHER if None not in (options.at, options.headroom) else ("at", "window")
+        mine = [name for name in names if ctx.get_parameter_source(name) is ParameterSource.DEFAULT_MAP]
+        theirs = set(names) & set(by_workspace)
+        files = [str(user_file(os.environ))] if set(mine) - theirs else []
+        files += [f"{options.workspace}/{WORKSPACE_FILE}"] if theirs else []
+        if not files:
+            raise
+        what = f"What {' and '.join(files)} {'say' if len(files) > 1 else 'says'} cannot be used: {error.what}"
+        raise Usage(what, kept="Nothing was started.", next=error.next) from error
+
+
 def _counts(ctx: click.Context, options: RunOptions, key: str, value: Any) -> bool:
-    """Whether the workspace's word counts: it gives way to the person's, and may only lower the budget."""
+    """Whether the workspace's word counts: it gives way to the person's, and may lower a limit, never raise it."""
     if key == "budget":
         return options.budget is None or value < options.budget
+    if key in _LIMITS and value > getattr(options, key.replace("-", "_")):
+        return False
     names = _EITHER if key in _EITHER else (key.replace("-", "_"),)
     return all(ctx.get_parameter_source(name) not in _GIVEN for name in names)
 

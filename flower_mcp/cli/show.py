@@ -1,12 +1,12 @@
 """Drawing: events and rows to lines of text. Everything that a person sees of a run is made here.
 
-Values in, lines out; it writes nothing. The handoff's lines are the seed's. What can hurt: model text is drawn as it
+Values in, lines out; it writes nothing. What can hurt: model text is drawn as it
 comes, so whoever writes the lines cleans them (output.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ from flower_mcp.cli.words import Words
 from flower_mcp.core.books import Generation, StepResult, WrittenBy
 from flower_mcp.core.events import Event, Kind, Phase
 from flower_mcp.core.failures import Failure
-from flower_mcp.core.texts import context_text, used_text, window_text
+from flower_mcp.core.texts import context_text, time_text, used_text, window_text
 from flower_mcp.core.windows import DEAR, EARLIER
 
 LONGEST_TEXT = 1500  # characters of a model's text on a live terminal; all of it is in events.jsonl
 OTHER_WRITERS = {WrittenBy.REWOUND: "rewound", WrittenBy.BEFORE: "handed on"}  # not the session, yet not degraded
-SECTIONS = ("doing", "decided", "deadends", "next")  # as in the seed's sample: scene is pointers, read in the file
+SECTIONS = ("doing", "decided", "deadends", "next")  # scene is pointers, read in the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +214,8 @@ def _model(words: Words, facts: Facts, payload: Mapping[str, Any]) -> str:
 def _asked(facts: Facts) -> str:
     if facts.permission_mode == "bypassPermissions":
         return "asks nothing"
+    if facts.permission_mode == "dontAsk":
+        return "asks never"
     return "asks you" if facts.asks else "asks nobody"
 
 
@@ -283,11 +285,3 @@ def _contexts(payload: Mapping[str, Any]) -> dict[str, str]:
         "context": context_text(int(payload.get("context") or 0), bool(payload.get("estimated"))),
         "window": window_text(int(payload.get("window") or 0)),
     }
-
-
-def time_text(seconds: float) -> str:
-    """312.4 -> "5m 12s"."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts: Sequence[tuple[int, str]] = ((hours, "h"), (minutes, "m"))
-    return " ".join([*(f"{number}{unit}" for number, unit in parts if number), f"{rest}s"])

@@ -6,6 +6,7 @@ from flower_mcp.cli.choosing import local_time
 from flower_mcp.cli.output import shorten
 from flower_mcp.cli.words import Words
 from flower_mcp.core.events import Event, Phase
+from flower_mcp.core.texts import time_text
 
 
 def wait_lines(words: Words, event: Event, go_on: str) -> list[str]:
@@ -14,7 +15,7 @@ def wait_lines(words: Words, event: Event, go_on: str) -> list[str]:
     until = local_time(str(payload.get("until") or ""))
     if payload.get("phase") == Phase.CLOSED:
         name = "waited" if payload.get("over", True) else "waited in vain"
-        return [words(name, time=f"{float(payload.get('seconds') or 0):.0f} s")]
+        return [words(name, time=time_text(float(payload.get("seconds") or 0)))]
     if payload.get("address"):
         since = local_time(str(payload.get("since") or ""))
         return [words("waits for endpoint", address=payload["address"], since=since, until=until)]

@@ -11,18 +11,17 @@ import os
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from flower_mcp.cli.bar import SMALLEST, context_bar, plain
-from flower_mcp.cli.choosing import chosen_step, local_time, open_workbench
+from flower_mcp.cli.choosing import chosen_step, local_time, no_steps, open_workbench, typed
 from flower_mcp.cli.output import Output, shorten
 from flower_mcp.cli.phrases import cost_text, home_path
 from flower_mcp.cli.width import terminal_width
 from flower_mcp.cli.words import Words, language
-from flower_mcp.core.books import LiveStep, State, as_json
-from flower_mcp.core.errors import FlowerError, NothingThere
+from flower_mcp.core.books import LiveStep, State, as_json, iso
+from flower_mcp.core.errors import FlowerError
 from flower_mcp.core.events import Kind
-from flower_mcp.core.texts import used_text, window_text
+from flower_mcp.core.texts import context_text, used_text, window_text
 from flower_mcp.server.steps import Steps
 from flower_mcp.workbench.workbench import Workbench
 
@@ -39,12 +38,12 @@ def status_command(step: str | None, workspace: str, *, follow: bool, as_json: b
     """
     workbench = open_workbench(workspace)
     if step is not None:
-        step = chosen_step(workbench, step, "flower status")
+        step = chosen_step(workbench, step, "status")
     steps = Steps(workbench)
     if step is None and not steps.all():
-        raise _no_steps(workbench)
+        raise no_steps(workbench)
     output, words = Output(as_json=as_json), Words(language(os.environ))
-    show = _json_shower(output) if as_json else _text_shower(output, words, partial(waits_until, workbench))
+    show = _json_shower(output) if as_json else _text_shower(output, words, workbench)
     if not follow:
         show(_lives(steps, step))
         return 0
@@ -59,11 +58,11 @@ def list_command(workspace: str, *, as_json: bool) -> int:
     output, steps = Output(as_json=as_json), Steps(workbench)
     known = steps.all()
     if not known:
-        raise _no_steps(workbench)
+        raise no_steps(workbench)
     rows = [(each.step, str(steps.state(each)), each.changed / 1e9) for each in known]
     if as_json:
         for name, state, changed in rows:
-            output.json({"step": name, "state": state, "changed_at": changed})
+            output.json({"step": name, "state": state, "changed_at": iso(changed)})
         return 0
     widest, states = max(cells(shorten(name, 40)) for name, _, _ in rows), max(len(state) for _, state, _ in rows)
     for name, state, changed in rows:
@@ -73,9 +72,12 @@ def list_command(workspace: str, *, as_json: bool) -> int:
 
 
 def step_lines(
-    words: Words, live: LiveStep, *, width: int = 80, ascii_only: bool = False, until: str = ""
+    words: Words, live: LiveStep, *, width: int = 80, ascii_only: bool = False, until: str = "", release: str = ""
 ) -> list[str]:
-    """A step in a few lines, each at most `width` cells as far as names and paths allow. `until`: it waits so long."""
+    """A step in a few lines, each at most `width` cells as far as names and paths allow. `until`: it waits so long.
+
+    `release` is what to type to let a held one go.
+    """
     row = live.row
     lines = [_first(words, live)]
     if row.window:
@@ -97,7 +99,8 @@ def step_lines(
     if until:
         lines.append(_labelled(words("status waits"), words("status waits until", until=local_time(until))))
     if live.held_since is not None:
-        lines.append(_labelled(words("status held"), words("status held since", since=local_time(live.held_since))))
+        text = words("status held since", since=local_time(live.held_since), command=release)
+        lines.append(_labelled(words("status held"), text))
     if row.error:
         lines.append(_labelled(words("status why"), shorten(row.error, 500)))
     return lines
@@ -132,8 +135,8 @@ def _first(words: Words, live: LiveStep) -> str:
 
 def _context_lines(words: Words, live: LiveStep, width: int, *, ascii_only: bool) -> list[str]:
     """The bar with its figures; the handoff line beside it where there is room, else below."""
-    row, about = live.row, "~" if live.context_estimated else ""
-    figures = f"{about}{used_text(row.context)}/{window_text(row.window)} ({words(f'source {row.window_source}')})"
+    row, context = live.row, context_text(live.row.context, live.context_estimated)
+    figures = f"{context}/{window_text(row.window)} ({words(f'source {row.window_source}')})"
     line = "" if live.at is None else words("hands off", at=used_text(live.at))
     room = width - 2 - _LABEL - 1
     beside = f"{figures}, {line}" if line and room - cells(figures) - cells(line) - 2 >= SMALLEST else figures
@@ -208,9 +211,7 @@ def _json_shower(output: Output) -> Callable[[Sequence[LiveStep]], None]:
     return show
 
 
-def _text_shower(
-    output: Output, words: Words, until: Callable[[LiveStep], str]
-) -> Callable[[Sequence[LiveStep]], None]:
+def _text_shower(output: Output, words: Words, workbench: Workbench) -> Callable[[Sequence[LiveStep]], None]:
     """A few lines for each step that is new or has changed, an empty line between two."""
     shown: dict[str, list[str]] = {}
     width = terminal_width()
@@ -218,7 +219,8 @@ def _text_shower(
 
     def show(lives: Sequence[LiveStep]) -> None:
         for live in lives:
-            lines = step_lines(words, live, width=width, ascii_only=ascii_only, until=until(live))
+            until, release = waits_until(workbench, live), typed(workbench, "release", live.step)
+            lines = step_lines(words, live, width=width, ascii_only=ascii_only, until=until, release=release)
             if shown.get(live.step) != lines:
                 if shown:
                     output.line("")
@@ -226,7 +228,3 @@ def _text_shower(
                 output.lines(lines)
 
     return show
-
-
-def _no_steps(workbench: Workbench) -> NothingThere:
-    return NothingThere(f"There are no steps in {workbench.workspace}.", next="Begin one: flower 'TASK'")

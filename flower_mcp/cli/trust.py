@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from flower_mcp.cli.output import Output, shorten
 from flower_mcp.cli.words import Words, language
-from flower_mcp.core.errors import NothingThere
+from flower_mcp.core.errors import NothingThere, Usage
 
 if TYPE_CHECKING:
     from flower_mcp.cli.options import RunOptions
@@ -25,15 +25,19 @@ _REPLIES = {"y": True, "yes": True, "n": False, "no": False}
 
 
 def trust_command(step: str | None, workspace: str) -> int:
-    """Trust what came with the folder; the exit code. Raises Usage, NothingThere, FilesError."""
+    """Trust what came with the folder; the exit code. Raises Usage, NothingThere, FilesError.
+
+    Settings are the folder's, a document is a step's. So where no step is named and there is not exactly one, settings
+    that were brought along are trusted alone.
+    """
     from flower_mcp.cli.choosing import chosen_step, open_workbench
 
     output, words = Output(), Words(language(os.environ))
     workbench = open_workbench(workspace)
     out = _untrusted_settings(workbench)
     try:
-        name = chosen_step(workbench, step, "flower trust")
-    except NothingThere:
+        name = chosen_step(workbench, step, "trust")
+    except (NothingThere, Usage):
         if step or not out:
             raise
         name = ""
@@ -98,6 +102,8 @@ def _show(
     whole: bool,
 ) -> None:
     """Show what came with the folder."""
+    from flower_mcp.cli.choosing import typed
+
     output, words = say
     if belief is not None and belief.document is not None:
         output.line(words("unknown document", step=step, path=belief.document))
@@ -106,7 +112,7 @@ def _show(
         shown = lines if whole else lines[:_SHOWN]
         output.lines([f"  | {line}" for line in shown])
         if len(lines) > len(shown):
-            output.line(words("lines left", count=len(lines) - len(shown), step=step))
+            output.line(words("lines left", count=len(lines) - len(shown), command=typed(workbench, "show", step)))
     elif belief is not None and not belief.known:
         output.line(words("unknown state", step=step, path=workbench.lives.folder))
     if out:

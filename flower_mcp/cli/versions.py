@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from flower_mcp.cli.choosing import typed
 from flower_mcp.core.books import Generation, WrittenBy
 from flower_mcp.core.decode import decode
 from flower_mcp.core.errors import FilesError, NothingThere, Usage
@@ -48,11 +49,6 @@ class Entry:
         return decode(self.data).text
 
     @property
-    def is_frozen(self) -> bool:
-        """Whether it is what a generation's session left, untouched."""
-        return self.generation is not None and self.generation.frozen == self.revision
-
-    @property
     def is_launched(self) -> bool:
         """Whether a successor was started from it."""
         return self.generation is not None and self.generation.launched == self.revision
@@ -65,6 +61,7 @@ class Versions:
     step: str
     entries: tuple[Entry, ...]
     generations: tuple[Generation, ...]
+    history: str = "flower history"  # what to type to see them all
 
     @property
     def current(self) -> Entry | None:
@@ -92,7 +89,7 @@ class Versions:
         known = f"They know generation {numbers}." if numbers else "They know none."
         raise NothingThere(
             f"The books know no document of generation {number} of step {self.step!r}. {known}",
-            next=f"All versions: flower history {self.step}",
+            next=f"All versions: {self.history}",
         )
 
     def named(self, name: str) -> Entry:
@@ -105,7 +102,7 @@ class Versions:
         if len(name) < SHORTEST or not found:
             raise NothingThere(
                 f"There is no version {name!r} of step {self.step!r}.",
-                next=f"Name one by its number, generation (g1) or revision: flower history {self.step}",
+                next=f"Name one by its number, generation (g1) or revision: {self.history}",
             )
         if len(found) > 1:
             listed = ", ".join(found)
@@ -139,7 +136,7 @@ def versions_of(workbench: Workbench, step: str, run_dir: Path) -> Versions:
         else:
             edited = True if name in saved else None
         entries.append(Entry(len(entries) + 1, path, data, name, written_at, known, edited, is_current))
-    return Versions(step, tuple(entries), generations)
+    return Versions(step, tuple(entries), generations, typed(workbench, "history", step))
 
 
 def writer_of(generation: Generation) -> WrittenBy:

@@ -1,4 +1,4 @@
-"""The texts of the command line, in English and in Chinese. The handoff's lines are the seed's.
+"""The texts of the command line, in English and in Chinese.
 
 Texts only; it must not know events. Errors keep their English sentences (core/errors.py): they name options. What can
 hurt: a placeholder that only one language has; a test compares them.
@@ -72,6 +72,10 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "permissions": ("permission mode {mode}: {meaning}", "权限模式 {mode}:{meaning}"),
     "asks nothing": ("nothing is asked, everything runs", "什么都不问,都可以跑"),
+    "asks never": (
+        "nothing is asked; what the settings do not allow is refused and listed at the end",
+        "什么都不问;设置没有允许的会被拒绝,最后列出来",
+    ),
     "asks you": ("you are asked here; no answer in 10 minutes means no", "会在这里问你;10 分钟不答就是不行"),
     "asks nobody": (
         "nobody is here to ask; what the settings do not allow is refused and listed at the end",
@@ -93,7 +97,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "none in the environment; Claude Code may have a login or settings of its own",
         "环境变量里没有;Claude Code 可能有自己的登录或设置",
     ),
-    # handoff: the seed's lines
+    # handoff
     "near": (
         "# context {context}/{window} · about {left} to the handoff",
         "# 上下文 {context}/{window} · 还有约 {left} 到换代",
@@ -140,8 +144,8 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "in line": ("line {line}", "第 {line} 行"),
     # flower hold, release, edit, show, history, diff
     "hold said": (
-        "{step} is held: its next session waits until flower release",
-        "{step} 按住了:下一个会话等到 flower release",
+        "{step} is held: its next session waits until {command}",
+        "{step} 按住了:下一个会话等到 {command}",
     ),
     "hold later": (" (it does not run now; the hold counts once it does)", "(现在没有在跑;跑起来以后算数)"),
     "held already": ("{step} is held already, since {since}, by {by}", "{step} 已经按住,从 {since} 起,由 {by}"),
@@ -160,10 +164,10 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "{step}:改好了;在做事的会话到下一个消息边界会被告知",
     ),
     "broken": ("{step}: the document is broken:", "{step}:文档坏了:"),
-    "mend": ("  mend it: flower edit {step}", "  改好它:flower edit {step}"),
+    "mend": ("  mend it: {command}", "  改好它:{command}"),
     "mend waiting": (
-        "  mend it: flower edit {step}; or launch it as it stands: flower release {step} --as-is",
-        "  改好它:flower edit {step};或者就这样接手:flower release {step} --as-is",
+        "  mend it: {command}; or launch it as it stands: {release}",
+        "  改好它:{command};或者就这样接手:{release}",
     ),
     "by session": ("session {n}", "会话 {n}"),
     "by rewound": ("session {n}, rewound", "会话 {n},退回后写的"),
@@ -220,7 +224,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "! the folder brings settings for Claude Code that you have not trusted:",
         "! 这个文件夹带来了你没有信任过的 Claude Code 设置:",
     ),
-    "lines left": ("  … {count} more lines: flower show {step}", "  … 还有 {count} 行:flower show {step}"),
+    "lines left": ("  … {count} more lines: {command}", "  … 还有 {count} 行:{command}"),
     "trust how": ("  use them? y yes, n go on without them: ", "  要用吗?y 用,n 不用,照常进行:"),
     "trusted document": (
         "{step} is trusted: the next session may start from its document",
@@ -280,6 +284,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "may how": ("  allow it? y yes, n no, a always for {tool}: ", "  允许吗?y 可以,n 不行,a {tool} 都可以:"),
     "again": ("  please answer y, n or a: ", "  请答 y、n 或 a:"),
     "unanswered": ("  no answer: refused", "  没有回答:拒绝"),
+    "unanswered question": ("  no answer: the model is told to decide", "  没有回答:让模型自己定"),
     "choose": ("  a number, or an answer of your own: ", "  选一个数字,或者自己写:"),
     "choose many": ("  numbers with commas, or an answer of your own: ", "  选数字,用逗号分开,或者自己写:"),
     "task": ("What is the task? ", "要做什么?"),

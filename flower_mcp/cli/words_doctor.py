@@ -59,6 +59,11 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         "look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY",
         "看看 HTTPS_PROXY、HTTP_PROXY 和 NO_PROXY",
     ),
+    "doctor proxy bad": ("{name} is no address", "{name} 不是地址"),
+    "doctor proxy set": (
+        "give name and port: http://HOST:PORT, with USER:PASSWORD@ before HOST if need be, percent-encoded",
+        "写明主机和端口:http://HOST:PORT,要登录就在 HOST 前加 USER:PASSWORD@,特殊字符用百分号编码",
+    ),
     "doctor endpoint provider": ("endpoint {endpoint}: not tried", "端点 {endpoint}:没有试"),
     "doctor endpoint bad": ("ANTHROPIC_BASE_URL is no address", "ANTHROPIC_BASE_URL 不是地址"),
     "doctor endpoint set": (
@@ -189,8 +194,8 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "doctor no home do": ("name a folder: export FLOWER_STATE_DIR=DIR", "指定一个文件夹:export FLOWER_STATE_DIR=DIR"),
     "doctor known": ("{path} counts for nothing: {why}", "{path} 不算数:{why}"),
     "doctor known do": (
-        "move it away; documents written here have to be trusted again: flower trust",
-        "移走它;这里写的文档要重新信任:flower trust",
+        "move it away; documents written here have to be trusted again: flower trust STEP",
+        "移走它;这里写的文档要重新信任:flower trust 步骤",
     ),
     "doctor unwritten": (
         "texts that found no place on the disk are in {path} ({count}): {names}",

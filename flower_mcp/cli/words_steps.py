@@ -32,7 +32,7 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "status run": ("run by", "由谁跑"),
     "status run by": ("pid {pid} on {host}, since {since}", "{host} 上的 pid {pid},从 {since} 起"),
     "status held": ("held", "按住"),
-    "status held since": ("since {since}; to go on: flower release", "从 {since} 起;放开:flower release"),
+    "status held since": ("since {since}; to go on: {command}", "从 {since} 起;放开:{command}"),
     "status waits": ("waits", "在等"),
     "status waits until": ("until {until}", "等到 {until}"),
     "status why": ("why", "原因"),

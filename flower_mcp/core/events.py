@@ -37,6 +37,8 @@ class Phase(StrEnum):
     RESUMED = "resumed"
     LAUNCHED = "launched"
     RETIRED = "retired"
+    TOLD = "told"
+    CLEARED = "cleared"
     NEAR = "near"
     WRITING = "writing"
     DONE = "done"

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from flower_mcp.core.errors import OurError
 
 NAMES = (
-    "handoff", "facts", "again", "takeover", "session", "continue", "stopped", "retry", "late", "said", "rewound",
+    "handoff", "turn", "facts", "again", "takeover", "session", "continue", "stopped", "retry", "late", "said",
+    "rewound",
     "unknown", "waiting", "pointer", "others", "running", "stranger", "due", "compacting",
 )  # fmt: skip
 
@@ -80,6 +81,11 @@ def handoff_prompt() -> str:
     return load("handoff")
 
 
+def handoff_turn(used: str, window: str) -> str:
+    """Return what a supervised session is asked: HANDOFF_PROMPT, and behind it what holds in a handoff turn alone."""
+    return f"{render('handoff', {'used': used, 'window': window})}\n\n{load('turn')}"
+
+
 def used_text(tokens: int) -> str:
     """Return a context as people read it: 152000 tokens -> "152.0K". One decimal, since it is seen moving."""
     return f"{tokens / 1000:.1f}K"
@@ -97,6 +103,13 @@ def window_text(tokens: int) -> str:
     Below 1,000 tokens the bare number.
     """
     return f"{tokens / 1000:.0f}K" if tokens >= 1000 else str(tokens)
+
+
+def time_text(seconds: float) -> str:
+    """Return a time as people read it: 312.4 seconds -> "5m 12s", 3600 -> "1h 0s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return " ".join([*(f"{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m")) if number), f"{rest}s"])
 
 
 def _folders() -> Iterator[Traversable]:

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from flower_mcp.core.errors import Usage, WorldsError
 from flower_mcp.demo.workshop import build, git_environment
+from flower_mcp.workbench.folders import expanded
+from flower_mcp.workbench.windows import STATE_FOLDER
 
 STEP = "work"
 MODEL = "claude-sonnet-4-5"  # a name only, nobody is asked for it; the CLI gives it a window of 200,000 tokens
@@ -73,7 +75,7 @@ def prepare(folder: Path, url: str) -> DemoWorld:
 
     Raises Usage when the folder cannot be used or holds a demo already, GitMissing, GitFailed.
     """
-    folder = folder.expanduser().resolve()
+    folder = expanded(folder).resolve()
     workspace, home, config = folder / "workspace", folder / "home", folder / "claude"
     if workspace.exists():
         raise Usage(f"{workspace} exists already.", next="Give the demo a new folder: flower demo --keep DIR")
@@ -112,6 +114,7 @@ def _environment(workspace: Path, home: Path, config: Path, url: str) -> dict[st
         "DISABLE_AUTOUPDATER": "1",
         "DISABLE_ERROR_REPORTING": "1",
         "DISABLE_TELEMETRY": "1",
+        STATE_FOLDER: str(home.with_name("state")),
         "HOME": str(home),
         # Root may bypass permissions only inside what says that it is a sandbox; the demo's folder is one.
         "IS_SANDBOX": "1",

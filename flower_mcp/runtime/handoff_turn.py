@@ -17,7 +17,7 @@ from flower_mcp.core.decide import Ending, Guard
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import RULES, Action, Failure, Outcome, failure_of, most_retries
 from flower_mcp.core.handoff import FIELDS, Extra, Handoff
-from flower_mcp.core.texts import context_text, render, window_text
+from flower_mcp.core.texts import context_text, handoff_turn, render, window_text
 from flower_mcp.core.writing import Then, TurnEnd, Written, judge, then
 from flower_mcp.runtime.documents import draft_left
 from flower_mcp.runtime.facts import with_facts
@@ -47,7 +47,7 @@ async def ask(run: StepRun) -> MoveEnd:
     )
     run.handing.asks = 1
     run.handing.began = time.time()
-    prompt = await with_facts(run, render("handoff", {"used": used, "window": window}))
+    prompt = await with_facts(run, handoff_turn(used, window))
     return await write(run, prompt, Handoff())
 
 

@@ -24,7 +24,7 @@ import anyio
 
 from flower_mcp.core.books import State, iso
 from flower_mcp.core.errors import FlowerError
-from flower_mcp.core.events import Kind
+from flower_mcp.core.events import Kind, Phase
 from flower_mcp.core.texts import render
 from flower_mcp.runtime.person import add_words
 from flower_mcp.runtime.signals import What
@@ -233,7 +233,7 @@ class Hearing:
             self._run.record.say(str(error))
 
     def _say(self, heard: Heard, how: str) -> None:
-        self._run.record.event(Kind.SESSION, f"{how}: {heard.words}", phase="told", by=str(heard.by), at=heard.at)
+        self._run.record.event(Kind.SESSION, f"{how}: {heard.words}", phase=Phase.TOLD, by=str(heard.by), at=heard.at)
 
     def _keep_lock(self) -> None:
         """Keep the run lock, whose file goes when somebody deletes the workbench."""

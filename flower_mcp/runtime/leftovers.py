@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from flower_mcp.core.events import Kind
+from flower_mcp.core.events import Kind, Phase
 from flower_mcp.runtime import keeper
 from flower_mcp.runtime.keeping import end_marked
 from flower_mcp.runtime.starting import keeper_folders
@@ -40,7 +40,7 @@ async def clear_leftovers(run: StepRun) -> None:
         if ended:
             run.ended.extend(ended)
             names = ", ".join(f"{one.pid}: {one.command}" for one in ended)
-            run.record.event(Kind.SESSION, f"ended what the run before had left running: {names}", phase="cleared")
+            run.record.event(Kind.SESSION, f"ended what the run before had left running: {names}", phase=Phase.CLEARED)
     for folder in keeper_folders(run):
         await anyio.to_thread.run_sync(clear_folders, folder)
     await anyio.to_thread.run_sync(_sweep, run.setting.workbench, run.setting.run_dir)

@@ -25,7 +25,7 @@ from flower_mcp.core.failures import Outcome
 from flower_mcp.core.handoff import Handoff
 from flower_mcp.core.happened import after, happened, ran_lines
 from flower_mcp.core.rewinding import answered_requests
-from flower_mcp.core.texts import render, used_text, window_text
+from flower_mcp.core.texts import handoff_turn, render, used_text, window_text
 from flower_mcp.core.writing import back_to, unrewound
 from flower_mcp.runtime.documents import draft_left
 from flower_mcp.runtime.facts import missing, with_facts
@@ -97,7 +97,7 @@ async def _attempt(run: StepRun, rewinding: Rewinding, at: str) -> MoveEnd:
     run.handing.asks = 1
     run.handing.began = time.time()
     fork = Opening(str(uuid.uuid4()), fork_of=rewinding.session_id, at=at)
-    ask = "\n\n".join((render("handoff", {"used": used, "window": window}), render("rewound", {"requests": back})))
+    ask = "\n\n".join((handoff_turn(used, window), render("rewound", {"requests": back})))
     prompt = await with_facts(run, ask)
     with anyio.move_on_after(run.policy.write_timeout + GRACE):
         run.costs.fork(fork.session_id, rewinding.session_id)

@@ -30,6 +30,7 @@ from flower_mcp.runtime.signals import What
 from flower_mcp.runtime.step import Setting, StepRun
 from flower_mcp.runtime.trust import Belief, claim
 from flower_mcp.workbench.files import make_home
+from flower_mcp.workbench.folders import expanded
 from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.ledger import Lineage, Manifest
@@ -282,7 +283,7 @@ def _nothing_to_keep() -> bool:
 
 
 def _workspace(given: str | Path) -> Path:
-    path = Path(given).expanduser()
+    path = expanded(given)
     if not path.exists():
         raise Usage(f"The workspace {path} does not exist.", next="Make it, or name another one: --workspace DIR")
     if not path.is_dir():
@@ -291,7 +292,7 @@ def _workspace(given: str | Path) -> Path:
 
 
 def _run_dir(given: str | Path, workspace: Path) -> Path:
-    path = Path(given).expanduser().absolute()
+    path = expanded(given).absolute()
     lies_within, is_within = (
         workspace in (each, *each.parents) for each in (Path(os.path.normpath(path)), path.resolve())
     )

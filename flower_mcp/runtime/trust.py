@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flower_mcp.core.commands import command_line
 from flower_mcp.core.errors import FlowerError, Usage
 from flower_mcp.core.policy import AgentSpec
 from flower_mcp.core.texts import render
 from flower_mcp.workbench.files import read_whole
+from flower_mcp.workbench.folders import home_folder
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.unknown import left, make_private, put_aside
@@ -90,7 +92,8 @@ def refused(step: str, path: Path) -> Usage:
     return Usage(
         f"{path} was not written on this machine, so no session is started from it.",
         kept="Nothing was changed.",
-        next=f"Read it: flower show {step}. To go on from it: flower trust {step}. Or give a task: flower 'TASK'",
+        next=f"Read it: {command_line('show', step)}. To go on from it: {command_line('trust', step)}. "
+        "Or give a task: flower 'TASK'",
     )
 
 
@@ -163,7 +166,8 @@ def left_out_note(out: tuple[Brought, ...]) -> str:
 
 def _folders(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """The workspace and the folders above it, to the top of its repository; outside of one, to the home folder."""
-    home = Path(os.path.realpath(Path(environ.get("HOME") or "~").expanduser()))  # as the workspace is: no links
+    named = environ.get("HOME") or home_folder()
+    home = named and Path(os.path.realpath(named))  # as the workspace is: no links
     for folder in (workspace, *workspace.parents):
         if folder in (home, folder.parent):
             return  # what lies there is the user's own

@@ -17,8 +17,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from flower_mcp.core.policy import WindowSource, guess_window
 from flower_mcp.core.transcript import SYNTHETIC, left_in
+from flower_mcp.workbench.session_window import noted_of, window_of
 from flower_mcp.workbench.transcripts import lines_backwards, project_folders
 
 TOOL_USE = "claudecode/toolUseId"
@@ -58,7 +58,7 @@ def find_caller(
 ) -> Caller | None:
     """The session with this tool use, looked for under the projects of `places`. None: not found in `patience` seconds.
 
-    Blocks. The window is the guess from the model's name; whoever knows better puts in another.
+    Blocks. The window is the best that is known without a supervisor; whoever knows better puts in another.
     """
     path = _find(use, places, environ, patience)
     if path is None:
@@ -76,12 +76,12 @@ def latest_session(places: Iterable[Path], environ: Mapping[str, str]) -> Caller
 def caller_of(transcript: Path, environ: Mapping[str, str], agent: str | None = None) -> Caller:
     """A session from its transcript."""
     left = left_in(lambda: lines_backwards(transcript))
-    named = environ if environ.get("ANTHROPIC_MODEL") else {"ANTHROPIC_MODEL": _model(transcript)}
+    window, source = window_of(environ, noted_of(environ, transcript.stem), lambda: _model(transcript))
     return Caller(
         session_id=transcript.stem,
         context=left.context if left else None,
-        window=guess_window(named),
-        window_source=str(WindowSource.GUESSED),
+        window=window,
+        window_source=str(source),
         agent_id=agent,
         context_estimated=bool(left and left.estimated),
     )

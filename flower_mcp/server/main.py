@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_HOST = "127.0.0.1"
 _LOCAL = frozenset({"127.0.0.1", "localhost"})
-_USAGE = 2  # exit code (design, section 7)
+_USAGE = 2  # the exit code of whoever was called wrongly
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,7 +6,6 @@ error in a prompt a client sees only what MCPError carries.
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -16,18 +15,20 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
-from flower_mcp.core.books import State
+from flower_mcp.core import amounts
+from flower_mcp.core.books import LiveStep, State
+from flower_mcp.core.commands import command_line
 from flower_mcp.core.errors import FilesError, FlowerError, Usage
 from flower_mcp.core.texts import render, used_text, window_text
 from flower_mcp.server import reading
 from flower_mcp.server.service import Service
-from flower_mcp.workbench.windows import default_window
+from flower_mcp.workbench.session_window import window_of
+from flower_mcp.workbench.sessions import Noted
 
 HANDOFF = "HANDOFF_PROMPT"
 TAKEOVER = "TAKEOVER_PROMPT"
 _UNKNOWN = "an unknown part"  # reads on as "of its 200K tokens"
-_TOKENS = re.compile(r"(\d{1,12}(?:\.\d{1,3})?)([kKmM]?)")
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+_MOST = 10**15  # tokens; more is a slip of the hand
 
 Used = Annotated[str, Field(description="Tokens of context in use; looked up when left out")]
 Window = Annotated[str, Field(description="The window in tokens; looked up when left out")]
@@ -59,7 +60,7 @@ class Prompts:
         given_used, given_window = tokens("used", used), tokens("window", window)
         known_used, known_window = (None, None) if used.strip() and window.strip() else self._figures()
         context = given_used if given_used is not None else known_used
-        size = given_window or known_window or default_window(self._service.environ)
+        size = given_window or known_window or window_of(self._service.environ, Noted(), lambda: "")[0]
         return render(
             "handoff", {"used": _UNKNOWN if context is None else used_text(context), "window": window_text(size)}
         )
@@ -70,7 +71,7 @@ class Prompts:
         if not self._service.workbench.comes_from_here(document):
             raise FilesError(
                 f"{document.path} was not written on this machine, so no session is to take over from it.",
-                next="Read it with read_handoff; to go on from it all the same, type: flower trust",
+                next=f"Read it with read_handoff; to go on from it all the same, type: {command_line('trust', name)}",
             )
         task = self._service.workbench.words(name)
         with suppress(FlowerError):  # given twice is better than not given
@@ -79,29 +80,36 @@ class Prompts:
         return document.handoff.prompt_block(text, path=str(document.path), task=task)
 
     def _figures(self) -> tuple[int | None, int | None]:
-        """Context and window of the session at work: as its supervisor knows them, else from Claude Code's files."""
-        caller = None
-        try:
-            steps = self._service.steps
-            if steps.default or not (caller := self._service.session()):
-                for known in steps.all():
-                    if (not steps.default or known.step == steps.default) and known.state is not State.IDLE:
-                        live = steps.live(known.step)
-                        if live is not None and live.row.window:
-                            return live.row.context or None, live.row.window
-        except FlowerError:
-            caller = self._service.session()
-        return (None, None) if caller is None else (caller.context, caller.window)
+        """Context and window of the session that asks: from Claude Code's files, else of the one step that runs.
+
+        A step that has ended, and which one of several, would say nothing of the session that asks.
+        """
+        if (caller := self._service.session()) is not None:
+            return caller.context, caller.window
+        with suppress(FlowerError):
+            live = self._running()
+            if live is not None and live.row.window:
+                return live.row.context or None, live.row.window
+        return None, None
+
+    def _running(self) -> LiveStep | None:
+        """The step that the server was started for, if it runs; else the only one that does."""
+        steps = self._service.steps
+        names = [known.step for known in steps.all() if steps.default in ("", known.step) and _may_run(known.state)]
+        running = [name for name in names if steps.is_running(name)]
+        return steps.live(running[0]) if len(running) == 1 else None
+
+
+def _may_run(state: State) -> bool:
+    return not state.ended and state is not State.IDLE
 
 
 def tokens(name: str, given: str) -> int | None:
     """A number of tokens as people write it: 150000, 150,000, 152.3K, 1M. None for "". Raises Usage."""
-    plain = given.strip().replace(",", "").replace("_", "")
-    if not plain:
+    if not given.strip():
         return None
-    match = _TOKENS.fullmatch(plain)
-    value = 0 if match is None else int(float(match[1]) * _UNITS[match[2].lower()])
-    if match is None or (name == "window" and value <= 0):
+    value = amounts.tokens(given)
+    if value is None or (name == "window" and value <= 0) or value >= _MOST:
         raise Usage(
             f"`{name}` must be a number of tokens, like 150000 or 150K, not {given[:60]!r}.", next="Or leave it out."
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
@@ -83,9 +84,7 @@ class Resources:
         """A step's current document, whole."""
         with _told():
             document = reading.current(self._service, step)
-            if self._service.workbench.comes_from_here(document):
-                return document.text
-            return f"{reading.NOT_FROM_HERE.format(path=document.path)}\n\n{document.text}"
+            return self._marked(step, document.revision, document.path, document.text)
 
     def generation(self, step: str, generation: str) -> str:
         """The document of one generation, whole."""
@@ -96,7 +95,8 @@ class Resources:
                     f"There is no generation {generation[:60]!r} of step {step[:60]!r}.",
                     next="handoff_status lists them.",
                 )
-            return past(self._service.workbench, live, int(generation)).text
+            found = past(self._service.workbench, live, int(generation))
+            return self._marked(live.step, found.revision, found.path, found.text)
 
     def steps(self, beginning: str) -> list[str]:
         """The steps whose name begins so, the latest first."""
@@ -111,6 +111,11 @@ class Resources:
             numbers = [] if live is None else [str(each.n) for each in with_document(live)]
             return [number for number in numbers if number.startswith(beginning)]
         return []
+
+    def _marked(self, step: str, revision: str, path: Path, text: str) -> str:
+        """The text, below its mark when it was not written on this machine."""
+        mark = reading.stranger(self._service, step, revision, path)
+        return f"{mark}\n\n{text}" if mark else text
 
     def _of(self, step: str, *, with_earlier: bool) -> Iterator[Resource]:
         """The resources of one step."""

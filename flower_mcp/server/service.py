@@ -21,6 +21,7 @@ from flower_mcp.core.errors import FlowerError
 from flower_mcp.server.caller import Caller, find_caller, latest_session, tool_use_id
 from flower_mcp.server.memo import Signature
 from flower_mcp.server.steps import Steps
+from flower_mcp.workbench.folders import current_folder
 from flower_mcp.workbench.workbench import Workbench
 
 
@@ -98,7 +99,8 @@ class Service:
         places = [Path(given)] if given else []
         with suppress(FlowerError):
             places.append(self.workbench.workspace)
-        return (*places, Path.cwd())
+        here = current_folder()
+        return (*places, *(() if here is None else (here,)))
 
     def _with_window(self, caller: Caller | None) -> Caller | None:
         """The same with the window that the supervisor knows, when it runs that session."""

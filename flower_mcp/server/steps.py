@@ -25,12 +25,12 @@ from flower_mcp.workbench.locks import is_held
 from flower_mcp.workbench.names import file_name
 from flower_mcp.workbench.workbench import Workbench
 
-DEFAULT = "work"  # the step's name when nobody gives one (design, section 2)
+DEFAULT = "work"  # the step's name when nobody gives one
 LISTED = 20  # names in an error; more would push the advice out of sight
 LONGEST_NAME = 200  # characters
 REMEMBERED = 32  # steps; more than an overview shows
 
-PREFIX, SUFFIX, LIVE = "交接-", ".md", ".json"  # what the names of documents and live files are made of
+PREFIX, SUFFIX, LIVE, HOLD = "交接-", ".md", ".json", ".hold"  # what the names of files are made of
 
 _NEVER: Signature = (0, 0, 0)  # of a file that is to be opened again
 
@@ -125,9 +125,19 @@ class Steps:
                 return None
             live = LiveStep(step, State.IDLE, StepResult(run="", step=step))
         edited = document is not None and is_edited(live, document.revision)
-        live = replace(live, document=None if document is None else document.state(edited=edited))
+        shown = None if document is None else document.state(edited=edited)
+        live = replace(live, document=shown, held_since=self._held_since(live))
         self._lives.put(step, stamp, live)
         return live
+
+    def _held_since(self, live: LiveStep) -> str | None:
+        """Since when the next launch is held. What a supervisor wrote counts as long as there is one; `flower hold`
+        counts also before one has seen it."""
+        is_at_work = not live.state.ended and live.state not in (State.IDLE, State.LOST)
+        if is_at_work and live.held_since is not None:
+            return live.held_since
+        hold = self.workbench.holds.state(live.step)
+        return None if hold is None else hold.since
 
     def value(self, live: LiveStep) -> dict[str, Any]:
         """What `live` gave, as JSON; not to be changed by whoever gets it."""
@@ -161,8 +171,9 @@ class Steps:
         return _signature_of(self.workbench.lives.folder / f"{file_name(step)}{LIVE}")
 
     def _stamp(self, step: str) -> Stamp:
-        """The signatures of a step's live file and of its document. Raises FilesError."""
-        return self.live_signature(step), _signature_of(self.workbench.documents.path(step))
+        """The signatures of a step's live file, its document and its hold. Raises FilesError."""
+        hold = _signature_of(self.workbench.lives.folder / f"{file_name(step)}{HOLD}")
+        return self.live_signature(step), _signature_of(self.workbench.documents.path(step)), hold
 
     def _still_holds(self, live: LiveStep) -> bool:
         """Whether what was found of a step that has not ended is still so: whether somebody runs it."""
@@ -170,18 +181,17 @@ class Steps:
         return over or self.is_running(live.step) is (live.state is not State.LOST)
 
     def chosen(self, given: str) -> str:
-        """The step that a caller means: `given`, else the default one, else the only one.
+        """The step that a caller means: `given`, else the default one, else the only one, else `work`.
 
-        None yet: the default, or `work`. Raises Usage, listing the steps, when there are several.
+        A default counts before there is anything of it: whoever named it does not mean another one, whose document
+        would be written over. Raises Usage, listing the steps, when there are several.
         """
-        if given:
-            return given
-        if self.default and self.exists(self.default):
-            return self.default
+        if given or self.default:
+            return given or self.default
         names = [known.step for known in self.all()]
         if len(names) > 1:
             raise Usage(f"There are {len(names)} steps: {listed(names)}.", next="Say which one you mean with `step`.")
-        return names[0] if names else self.default or DEFAULT
+        return names[0] if names else DEFAULT
 
     def existing(self, given: str) -> LiveStep:
         """The step that a caller means, whole as `live` gives it. Raises Usage, NothingThere, FilesError."""

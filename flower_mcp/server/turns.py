@@ -3,7 +3,7 @@
 It knows neither the workbench nor MCP. What can hurt: a thousand calls may come at once while a stopped program holds a
 lock that writers wait for. Writers wait their turn without a thread, so that reading goes on; and when one of them has
 waited for that lock in vain, those who stood behind him are told so at once, since each would wait as long again. The
-threads are not those in which the wire is read and written.
+threads for reading are not those in which the wire is read and written; one writer at a time takes one of those.
 """
 
 from __future__ import annotations

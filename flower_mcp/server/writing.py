@@ -15,6 +15,7 @@ from flower_mcp.core.errors import Conflict, NothingThere, Usage
 from flower_mcp.core.handoff import FIELDS, Handoff
 from flower_mcp.core.headings import OUR_HEADINGS
 from flower_mcp.server.arguments import check_text, expected_revision
+from flower_mcp.server.reading import stranger
 from flower_mcp.server.service import Service
 from flower_mcp.workbench.documents import Document, field_of
 from flower_mcp.workbench.json_files import mask
@@ -158,6 +159,8 @@ def _stale(service: Service, conflict: Conflict, field: str) -> Usage | NothingT
         )
     now = getattr(document.handoff, field)
     shown = now[:_SHOWN] + (f"\n(the first {_SHOWN:,} of {len(now):,} characters)" if len(now) > _SHOWN else "")
+    mark = stranger(service, conflict.step, document.revision, document.path)
+    shown = f"{mark}\n\n{shown}" if mark else shown
     return Usage(
         f"The document of step {conflict.step!r} is not at revision {conflict.expected!r} any more: its revision is "
         f"{document.revision}.",

@@ -1,7 +1,6 @@
 """What the JSON files of the workbench have in common: masked bytes, and setting aside what cannot be read.
 
-It must not know what is in the files. Secrets are masked here, at the edge to the disk, so that no writer can forget it
-(design, section 3, rule 6).
+It must not know what is in the files. Secrets are masked here, at the edge to the disk, so no writer can forget it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from flower_mcp.workbench.locks import write_lock
 from flower_mcp.workbench.windows import state_folder
 
 KNOWN, LOCK = "known.json", "known.json.lock"
-REVISIONS = 1_000  # the last ones frozen here that are kept (design, section 3)
+REVISIONS = 1_000  # the last ones frozen here that are kept: months of work
 PAIRS = 5_000  # steps and trusted workspaces that are kept: years of work, and still read in a millisecond
 
 

@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from flower_mcp.workbench.folders import home_folder
+
 _BLOCK = 64 * 1024  # bytes read at a time; a message of the CLI mostly fits
 _MOST = 64 * 1024 * 1024  # bytes that `lines` reads, from the end; a full window of a million tokens has fewer
 _LONGEST_LINE = 16 * 1024 * 1024  # bytes; nothing that is looked for stands in a longer one
@@ -147,7 +149,7 @@ def _config(config_dir: Path | None, home: Path | None) -> Path:
         return config_dir
     if home is None and (given := os.environ.get("CLAUDE_CONFIG_DIR")):
         return Path(unicodedata.normalize("NFC", given))
-    return (home or Path.home()) / ".claude"
+    return (home or home_folder() or Path(os.sep, "nonexistent")) / ".claude"
 
 
 def _hash(text: str) -> str:

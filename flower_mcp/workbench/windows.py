@@ -39,7 +39,7 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     environ = os.environ if environ is None else environ
     given = environ.get(STATE_FOLDER)
     if given:
-        return Path(given)
+        return _made(given)
     return _folder(environ, "state", "XDG_STATE_HOME", "~/.local/state")
 
 
@@ -55,11 +55,17 @@ def _folder(environ: Mapping[str, str], kind: str, variable: str, usual: str) ->
 
         return Path(getattr(PlatformDirs("flower", appauthor=False), f"user_{kind}_path"))
     named = environ.get(variable, "").strip()  # as platformdirs has it, which `flower hook` cannot wait for
+    return _made(named or usual) / "flower"
+
+
+def _made(given: str) -> Path:
+    """The path with `~` replaced. Raises FilesError where there is no such home."""
     try:
-        return Path(named or usual).expanduser() / "flower"
+        return Path(given).expanduser()
     except RuntimeError as error:
         raise FilesError(
-            "This user has no home folder, so nothing can be remembered.", next="Name a folder: FLOWER_STATE_DIR=DIR"
+            "This user has no home folder, so nothing can be remembered.",
+            next="Name a whole path: FLOWER_STATE_DIR=DIR",
         ) from error
 
 

@@ -122,6 +122,13 @@ async def test_a_question_whose_time_is_over_takes_no_later_line(person: Person)
     assert os.read(person.input, 100) == b"for somebody else\n"
 
 
+async def test_an_unanswered_question_of_the_models_is_not_refused(person: Person) -> None:
+    with anyio.move_on_after(0.2):
+        await person.terminal.ask(Question("AskUserQuestion", COLOURS))
+    assert person.seen.endswith("no answer: the model is told to decide\n")
+    assert "refused" not in person.seen
+
+
 async def test_after_a_time_limit_the_next_question_is_answered(person: Person) -> None:
     with anyio.move_on_after(0.1):
         await person.terminal.ask(BASH)

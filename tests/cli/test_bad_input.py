@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from flower_mcp.demo.model import ScriptedModel, failure
+from flower_mcp.demo.model import ScriptedModel, Story, failure
 from tests.cli.processes import Done, contents, flower, run_in_process
 from tests.e2e.harness import NOWHERE
+from tests.e2e.steps import bash
 
 TASK = "Say hello."
 
@@ -210,6 +211,22 @@ def test_refused_credentials_end_the_run_at_the_first_sign(
     assert done.lines[-1]["state"] == "failed"
     main = [request for request in model.requests if request.messages]
     assert len(main) <= 3
+
+
+@pytest.mark.e2e
+def test_credentials_that_are_refused_in_the_middle_leave_the_summary_and_the_whole_command(
+    workspace: Path, environment: dict[str, str], model: ScriptedModel
+) -> None:
+    model.script = Story([bash("echo one").at(40_000)], then=failure(401, "authentication_error", "expired"))
+
+    done = flower("--step", "docs", "-r", "../books", TASK, cwd=workspace, environment=environment)
+
+    assert done.code == 4
+    assert "failed after" in done.out
+    assert "session 1" in done.out
+    assert "books" in done.out
+    assert "go on     flower --step docs -r ../books" in done.out
+    assert "The step is kept; `flower --step docs -r ../books` goes on with it." in done.err
 
 
 @pytest.mark.e2e

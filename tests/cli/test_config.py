@@ -15,7 +15,7 @@ from flower_mcp.cli import config
 from flower_mcp.cli.config import server_program
 from flower_mcp.cli.document_commands import CLIENTS
 from flower_mcp.server.clients import Client
-from tests.cli.processes import flower
+from tests.cli.processes import flower, run_in_process
 
 
 def starts(command: list[str], folder: Path, environment: dict[str, str]) -> bool:
@@ -88,6 +88,16 @@ def test_a_home_folder_is_no_workspace(environment: dict[str, str]) -> None:
 
     assert done.code == 2
     assert "--workspace" in done.err
+
+
+def test_a_user_without_a_home_gets_a_configuration(workspace: Path, environment: dict[str, str]) -> None:
+    environment.pop("HOME", None)
+    program = "import pwd\ndef nobody(_id): raise KeyError('nobody')\npwd.getpwuid = pwd.getpwnam = nobody"
+
+    done = run_in_process(program, ["config", "claude-desktop"], workspace, environment)
+
+    assert done.code == 0, done.err
+    assert str(workspace) in done.out
 
 
 def test_the_script_of_this_install_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

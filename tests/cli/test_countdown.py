@@ -42,6 +42,8 @@ def edit(phase: str, **payload: Any) -> Event:
         ([edit("open", seconds=5.0), Event("result")], ""),
         ([edit("late"), edit("seen")], ""),
         ([edit("open", seconds=5.0), Event("text", "hello")], "3 s"),
+        ([edit("open", seconds=5.0), edit("held"), Event("session", "", {"phase": "told"})], "held"),
+        ([edit("open", seconds=5.0), Event("session", "", {"phase": "cleared"})], "3 s"),
     ],
 )
 def test_the_line_says_what_is_waited_for(events: list[Event], expected: str) -> None:

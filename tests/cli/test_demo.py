@@ -36,6 +36,7 @@ def test_the_demo_tells_its_story_and_removes_its_folder(
     assert not list(temporary.glob("flower-demo-*"))
     assert model.requests == []
     assert not list((tmp_path / "environment" / "claude").iterdir())
+    assert not (tmp_path / "state").exists(), "the person's state folder learns nothing of a demo"
 
 
 def test_with_json_the_last_line_names_what_is_left_where_the_persons_edit_has_arrived(
@@ -63,6 +64,19 @@ def test_with_json_the_last_line_names_what_is_left_where_the_persons_edit_has_a
     assert any("data/plants.csv && git commit" in text for text in tools)
     archived = Workbench(last["workspace"]).history(last["step"])
     assert any(LINE in version.data().decode() for version in archived)
+
+
+def test_a_demo_that_cannot_start_leaves_no_temporary_folder(tmp_path: Path, environment: dict[str, str]) -> None:
+    temporary, empty = tmp_path / "temporary", tmp_path / "empty"
+    temporary.mkdir()
+    empty.mkdir()
+
+    without_git = {**environment, "TMPDIR": str(temporary), "PATH": str(empty)}
+    done = flower("demo", "--json", cwd=tmp_path, environment=without_git)
+
+    assert (done.code, done.out) == (1, "")
+    assert "Install git" in done.err
+    assert not list(temporary.iterdir())
 
 
 def test_a_folder_with_a_demo_in_it_is_left_alone(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -96,6 +96,12 @@ def test_the_learned_windows_are_forgotten(workspace: Path, environment: dict[st
     assert doctor(workspace, environment, "--forget").out == "nothing was learned, so nothing was removed\n"
     assert json.loads(file.read_text()) == {}
 
+    learned(file, GATEWAY)
+    as_json = doctor(workspace, environment, "--forget", "--json").lines
+    assert [line["kind"] for line in as_json] == ["finding", "result"]
+    assert "removed: 60K" in as_json[0]["text"]
+    assert as_json[-1] == {"kind": "result", "ok": True, "wrong": 0}
+
     file.write_text("[")
     assert "could not be read" in doctor(workspace, environment, "--forget").out
     assert [path.read_text() for path in file.parent.glob("windows.json.broken-*")] == ["["]

@@ -115,6 +115,16 @@ def test_the_endpoint_is_reached_through_the_proxy_and_no_password_is_shown(
     assert b"Proxy-Authorization: Basic " in asked[0]
 
 
+@pytest.mark.parametrize("proxy", ["http://me:secret@h:abc", "http://me:sec/ret@h:80", "http://[h", "h:99999999"])
+def test_a_proxy_that_is_no_address_is_told_and_not_shown(proxy: str, workspace: Path) -> None:
+    text = told(endpoint_check(examined(workspace, {"HTTPS_PROXY": proxy})))
+
+    assert text.startswith("! HTTPS_PROXY is no address")
+    assert "http://HOST:PORT" in text
+    assert "sec" not in text
+    assert "report" not in text
+
+
 @pytest.mark.parametrize(
     ("variables", "words"),
     [

@@ -6,14 +6,17 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flower_mcp import Workbench
+from flower_mcp.cli.choosing import local_time
 from flower_mcp.core.books import State
 from flower_mcp.demo.model import ScriptedModel, Story, each_session, text
+from flower_mcp.server.steps import Steps
 from tests.cli.processes import FLOWER, flower
 from tests.cli.steps import DOCUMENT, EDITED, NEXT, begun, replacing, scripted_editor, two_sessions, with_editor
 from tests.e2e.editing import live, opening_of, replace_words
@@ -68,7 +71,7 @@ def test_a_step_that_was_held_before_its_window_waits_for_release_and_a_late_edi
         (workspace / "edited").touch()
         out, err = process.communicate(timeout=60)
 
-    assert held.out == "work is held: its next session waits until flower release\n"
+    assert held.out == "work is held: its next session waits until flower release work\n"
     assert again.code == 0
     assert again.out.startswith("work is held already, since ")
     assert since is not None
@@ -123,7 +126,7 @@ def test_a_broken_document_is_told_with_its_line_and_launched_as_it_stands(
     assert lines[-3:] == [
         "! the document is broken, so the next session waits:\n",
         "  line 1: a conflict mark of git: <<<<<<< mine\n",
-        "  mend it, or launch it as it stands: flower release --as-is\n",
+        "  mend it, or launch it as it stands: flower release work --as-is\n",
     ]
     assert released.out == "work: the next session starts from the document as it stands\n"
     assert process.returncode == 0, (out, err)
@@ -140,6 +143,33 @@ def test_a_step_that_does_not_run_may_be_held_for_later(workspace: Path, environ
     assert held.out.endswith("(it does not run now; the hold counts once it does)\n")
     assert state is not None
     assert "@" in state.by
+    shown = flower("status", cwd=workspace, environment=environment).out
+    assert f"since {local_time(state.since)}" in shown
+    assert flower("status", "--json", cwd=workspace, environment=environment).lines[0]["held_since"] == state.since
+
+
+def test_whoever_looks_sees_a_hold_as_long_as_it_is_there(workspace: Path) -> None:
+    workbench = begun(workspace)
+    steps = Steps(workbench)
+
+    def held_since() -> str | None:
+        step = steps.live("work")
+        assert step is not None
+        return step.held_since
+
+    assert held_since() is None
+    workbench.holds.hold("work", "ann")
+    hold = workbench.holds.state("work")
+    assert hold is not None
+    assert held_since() == hold.since
+    workbench.holds.release("work")
+    assert held_since() is None
+    stopped = workbench.live("work")
+    assert stopped is not None
+    workbench.lives.write(replace(stopped, state=State.HELD, held_since=hold.since))
+    assert held_since() is None, "its supervisor is gone, and nothing is left to release"
+    with workbench.run_lock("work"):
+        assert held_since() == hold.since
 
 
 @pytest.mark.parametrize(

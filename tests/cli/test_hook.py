@@ -219,6 +219,9 @@ def transcript(path: Path, *contexts: int, **more: Any) -> Path:
         ((100_000,), {"FLOWER_WINDOW": "120000"}, 1_000_000, "100.0K of its 120K"),
         ((150_000,), {"FLOWER_AT": "many"}, None, "150.0K of its 200K"),
         ((150_000,), {"FLOWER_NO_HANDOFF": "1"}, None, None),
+        ((150_000,), {"FLOWER_NO_HANDOFF": "Yes"}, None, None),
+        ((150_000,), {"FLOWER_NO_HANDOFF": "0"}, None, "150.0K of its 200K"),
+        ((150_000,), {"FLOWER_NO_HANDOFF": "false"}, None, "150.0K of its 200K"),
         ((150_000,), {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}, None, None),
         ((150_000,), {"FLOWER_RUN": "r1"}, None, None),
     ],
@@ -291,6 +294,8 @@ def test_the_status_line_shows_a_bar_with_its_line_and_what_to_do(workspace: Pat
     utf_8, ascii_alone = {**environment, "PYTHONIOENCODING": "utf-8"}, {**environment, "PYTHONIOENCODING": "ascii"}
     line = hook("status-line", event, utf_8, workspace)
     assert line == "flower ███████████████│░░░░ 155.0K/200K · handoff due: /flower:handoff, then /clear\n"
+    line = hook("status-line", event, {**utf_8, "FLOWER_NO_HANDOFF": "1"}, workspace)
+    assert line == "flower ████████████████░░░░ 155.0K/200K\n"
     Workbench(workspace).freeze("work", DOCUMENT)
     line = hook("status-line", event, ascii_alone, workspace)
     assert line == "flower ###############|---- 155.0K/200K | a handoff document waits: /clear takes it over\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,23 @@ def test_show_prints_the_document_as_it_is(workbench: Workbench, workspace: Path
     assert contents(workspace) == before
 
 
+def test_what_was_not_written_on_this_machine_is_marked_beside_it(
+    workbench: Workbench, workspace: Path, environment: dict[str, str]
+) -> None:
+    shutil.rmtree(workbench.known.path.parent)
+
+    done = flower("show", cwd=workspace, environment=environment)
+    document = workbench.read("work")
+    assert document is not None
+    assert (done.code, done.out) == (0, document.text)
+    assert f"{document.path} was not written on this machine" in done.err
+    for given in (("show", "--generation", "1"), ("diff", "1", "2")):
+        done = flower(*given, cwd=workspace, environment=environment)
+        assert done.code == 0
+        assert "archive" in done.err
+        assert "was not written on this machine" in done.err
+
+
 def test_show_gives_what_was_launched_for_a_generation(
     workbench: Workbench, workspace: Path, environment: dict[str, str]
 ) -> None:
@@ -99,6 +117,30 @@ def test_generations_of_earlier_runs_come_from_the_manifest(workspace: Path, env
     assert "3 of 7" in done.out
     said(flower("show", "--generation", "2", "-r", str(elsewhere), cwd=workspace, environment=environment), 5)
     said(flower("show", "--generation", "1", cwd=workspace, environment=environment), 5, "They know none")
+
+
+def test_a_tilde_in_a_variable_or_a_config_file_is_the_home_folder_for_every_command(
+    workspace: Path, environment: dict[str, str]
+) -> None:
+    """A shell takes care of one that is typed, and of none in quotes, in a file or in a client's configuration."""
+    home = Path(environment["HOME"])
+    site = home / "site"
+    site.mkdir(parents=True)
+    frozen = Workbench(site).freeze("work", FIRST).revision
+    Manifest(home / "books").put(StepResult("r0", "work", generations=(Generation(1, "s1", frozen=frozen),)))
+    (site / ".flower.toml").write_text("notify = 'evil'\n")
+    config = home / "flower.toml"
+    config.write_text('workspace = "~/site"\n')
+    variables = {**environment, "FLOWER_CONFIG": "~/flower.toml", "FLOWER_RUN_DIR": "~/books"}
+
+    assert "3 of 7" in flower("show", "--generation", "1", cwd=workspace, environment=variables).out
+    said(flower("run", "Go on.", cwd=workspace, environment=variables), 2, "sets 'notify', which a workspace may not")
+    doctor = flower("doctor", cwd=workspace, environment=variables)
+    assert "sets 'notify', which a workspace may not" in doctor.out
+    assert "books ~/books, runs: 1" in doctor.out
+    done = flower("show", "-w", "~nobody-of-this-name/x", cwd=workspace, environment=environment)
+    said(done, 2, "begins with a home folder that there is not")
+    assert not list(workspace.glob("~*"))
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_the_command_that_goes_on_names_only_what_is_unusual() -> None:
 
 
 def test_the_command_that_releases_names_only_what_is_unusual() -> None:
-    assert RunOptions().release() == "flower release"
+    assert RunOptions().release() == "flower release work"
     assert RunOptions(step="my docs", workspace="../x").release() == "flower release 'my docs' -w ../x"
 
 

@@ -73,6 +73,25 @@ def test_a_workspace_can_only_lower_the_budget(
 
 
 @pytest.mark.parametrize(
+    ("person", "workspace", "typed", "counts"),
+    [
+        ("", "max-generations = 1000\nedit-window = 100000", (), (8, 5.0)),
+        ("", "max-generations = 3\nedit-window = 0", (), (3, 0.0)),
+        ("max-generations = 20\nedit-window = 60", "max-generations = 12\nedit-window = 30", (), (12, 30.0)),
+        ("max-generations = 4\nedit-window = 1", "max-generations = 8\nedit-window = 5", (), (4, 1.0)),
+        ("", "max-generations = 3\nedit-window = 1", ("--max-generations", "6", "--edit-window", "9"), (6, 9.0)),
+    ],
+)
+def test_a_workspace_can_only_lower_how_often_it_hands_off_and_how_long_it_waits(
+    person: str, workspace: str, typed: tuple[str, ...], counts: tuple[int, float], *, home: Path, tmp_path: Path
+) -> None:
+    home.write_text(person)
+    (tmp_path / ".flower.toml").write_text(workspace)
+    options, _ = chosen(tmp_path, *typed)
+    assert (options.max_generations, options.edit_window) == counts
+
+
+@pytest.mark.parametrize(
     "key",
     sorted(
         max(option.opts, key=len).lstrip("-")
@@ -110,6 +129,53 @@ def test_of_at_and_headroom_the_stronger_source_counts(
     (tmp_path / ".flower.toml").write_text(workspace)
     options, _ = chosen(tmp_path, *arguments)
     assert (options.at, options.headroom) == counts
+
+
+def test_a_file_in_nobodys_home_is_told_in_a_sentence(workspace: Path, environment: dict[str, str]) -> None:
+    nobodys = {**environment, "FLOWER_CONFIG": "~nobody-of-this-name/config.toml"}
+    done = flower("list", cwd=workspace, environment=nobodys)
+    assert (done.code, done.out) == (2, "")
+    assert "'~nobody-of-this-name/config.toml' begins with a home folder that there is not" in done.err
+    assert "mistake" not in done.err
+    doctor = flower("doctor", cwd=workspace, environment=nobodys)
+    assert doctor.code == 1
+    assert "a home folder that there is not" in doctor.out
+
+
+@pytest.mark.parametrize(
+    ("person", "workspace", "variables", "says", "named"),
+    [
+        ("at = 150000\nheadroom = 9000", "", {}, "say the same thing", ["config.toml"]),
+        ("at = 150000\nwindow = 100000", "", {}, "not below the window", ["config.toml"]),
+        ("at = 150000", "", {"FLOWER_WINDOW": "100K"}, "not below the window", ["config.toml"]),
+        ("", "at = 150000\nheadroom = 9000", {}, "say the same thing", [".flower.toml"]),
+        ("window = 100000", "at = 150000", {}, "not below the window", ["config.toml", ".flower.toml"]),
+        ("", "", {"FLOWER_WINDOW": "100K", "FLOWER_AT": "150K"}, "not below the window", []),
+    ],
+)
+def test_options_that_contradict_each_other_are_told_with_their_file_and_do_not_stop_the_doctor(
+    person: str,
+    workspace: str,
+    variables: dict[str, str],
+    says: str,
+    named: list[str],
+    *,
+    tmp_path: Path,
+    environment: dict[str, str],
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "config.toml").write_text(person)
+    (tmp_path / "here" / ".flower.toml").write_text(workspace)
+    variables = {**environment, "FLOWER_CONFIG": str(tmp_path / "config.toml"), **variables}
+    run = flower("run", "Go on.", cwd=tmp_path / "here", environment=variables)
+    assert (run.code, run.out) == (2, "")
+    doctor = flower("doctor", cwd=tmp_path / "here", environment=variables)
+    assert doctor.code == 1, doctor.err
+    (finding,) = (line for line in doctor.out.splitlines() if line.startswith("!") and says in line)
+    for told in (run.err, finding):
+        assert says in told
+        for name in ("config.toml", ".flower.toml"):
+            assert (name in told) == (name in named)
 
 
 def test_every_option_of_every_command_can_stand_in_the_persons_file(home: Path) -> None:

@@ -126,6 +126,15 @@ def test_a_run_begins_with_four_lines() -> None:
     ]
 
 
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_mode_in_which_nothing_is_asked_promises_no_question(asks: bool) -> None:
+    facts = Facts("docs", "dontAsk", asks=asks, budget=None, document=Path("/w/交接-docs.md"), go_on="flower")
+
+    assert begun(facts=facts)[1][2] == (
+        "permission mode dontAsk: nothing is asked; what the settings do not allow is refused and listed at the end"
+    )
+
+
 @pytest.mark.parametrize(
     ("payload", "facts", "expected"),
     [

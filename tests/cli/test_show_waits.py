@@ -25,4 +25,4 @@ def test_a_wait_says_for_what_until_when_and_how_to_go_on_later(language: Langua
     assert "api.example:443" in second
     assert local_time(SINCE) in second
     assert local_time(UNTIL) in second
-    assert "61 s" in third
+    assert "1m 1s" in third

@@ -17,7 +17,7 @@ from flower_mcp.cli.choosing import local_time
 from flower_mcp.cli.clean import old_versions
 from flower_mcp.cli.status import cells, step_lines, waits_until
 from flower_mcp.cli.words import Language, Words
-from flower_mcp.core.books import Generation, LiveStep, State, StepResult, Supervisor
+from flower_mcp.core.books import Generation, LiveStep, State, StepResult, Supervisor, seconds
 from flower_mcp.workbench.names import timestamp
 from tests.cli.processes import FLOWER, Terminal, contents, flower, flower_at_terminal
 from tests.cli.steps import DOCUMENT, begun
@@ -114,6 +114,7 @@ def test_list_has_a_line_a_step_the_newest_first(workspace: Path, environment: d
     assert second.startswith("设计  done ")
     as_json = flower("list", "--json", cwd=workspace, environment=environment)
     assert [line["step"] for line in as_json.lines] == ["work", "设计"]
+    assert all(abs(seconds(line["changed_at"]) - time.time()) < 3_600 for line in as_json.lines)
 
 
 @pytest.mark.parametrize("command", ["status", "list"])

@@ -69,6 +69,25 @@ def test_settings_alone_can_be_trusted_and_nothing_at_all_cannot(
     assert not (workspace / ".flower").exists()
 
 
+def test_settings_can_be_trusted_where_there_are_several_steps_and_no_step_is_then(
+    workspace: Path, environment: dict[str, str], state_dir: Path
+) -> None:
+    for step in ("work", "my docs"):
+        Workbench(workspace).freeze(step, DOCUMENT)
+    shutil.rmtree(state_dir)
+    several = flower("trust", cwd=workspace, environment=environment)
+    assert (several.code, several.out) == (2, "")
+    assert "There are 2 steps" in several.err
+    (workspace / ".mcp.json").write_text('{"mcpServers": {"theirs": {"command": "evil"}}}')
+    done = flower("trust", cwd=workspace, environment=environment)
+    assert done.code == 0, done.err
+    assert "server theirs: `evil`" in done.out
+    assert NEXT not in done.out
+    assert Known().workspace(workspace)
+    assert not is_known(workspace, "work")
+    assert "flower trust 'my docs'" in flower("--step", "my docs", cwd=workspace, environment=environment).err
+
+
 def test_at_a_terminal_it_asks_and_no_goes_on_without_them(
     model: ScriptedModel, cloned: Path, environment: dict[str, str]
 ) -> None:

@@ -51,5 +51,5 @@ def test_the_kinds_and_phases_are_those_of_the_format() -> None:
     ]  # fmt: skip
     assert {str(phase) for phase in Phase} == {
         "started", "resumed", "launched", "retired", "near", "writing", "done", "open", "seen", "broken", "held",
-        "released", "closed", "late", "learned", "forgotten", "assumed", "advised",
+        "released", "closed", "late", "learned", "forgotten", "assumed", "advised", "told", "cleared",
     }  # fmt: skip

@@ -14,6 +14,7 @@ from flower_mcp.core.texts import NAMES, PromptMissing, ValueMissing
 ROOT = Path(__file__).parents[2]
 PLACEHOLDERS = {
     "handoff": {"used", "window"},
+    "turn": set(),
     "facts": {"facts"},
     "again": {"missing"},
     "takeover": {"path", "words", "document"},
@@ -117,10 +118,21 @@ def test_the_handoff_prompt_names_the_five_headings_in_order_and_what_the_sectio
     dead_ends = prompt.split("Dead ends\n", 1)[1].split("\n## ", 1)[0]
     assert "HT002" in dead_ends
     assert "optimist" in dead_ends
-    for needed in ("(空)", "6,000 characters", "language the user used", "mcp__flower__", "Work stops here"):
+    for needed in ("(空)", "6,000 characters", "language the user used", "`write_handoff`", "Work stops here"):
         assert needed in prompt
     assert prompt.count("Required.") == 2
     assert len(prompt) < 6_000
+
+
+def test_what_holds_in_a_supervised_session_alone_is_not_in_the_prompt_that_clients_get() -> None:
+    """A plugin's tool has another name, nothing is refused there, and only the person ends the session."""
+    prompt, figures = texts.handoff_prompt(), {"used": "152.0K", "window": "200K"}
+    for wrong in ("mcp__flower__", "refused", "closed"):
+        assert wrong not in prompt
+    sent = texts.handoff_turn(**figures)
+    assert sent.startswith(f"{texts.render('handoff', figures)}\n\n")
+    for needed in ("mcp__flower__", "refused", "closed"):
+        assert needed in sent
 
 
 def test_the_takeover_puts_the_document_last_and_names_the_mark_of_a_degraded_one() -> None:

@@ -1,4 +1,4 @@
-"""Which document waits, and what a new interactive session is told; amounts as people type them."""
+"""Which document waits, and what a new interactive session is told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flower_mcp.core.amounts import tokens
 from flower_mcp.core.waiting import Lying, greeting, is_taken_elsewhere, waits
 
 FRESH = Lying("work", "aaaaaaaaaaaa", 1.0)
@@ -89,13 +88,3 @@ def test_whatever_lies_there_what_is_given_waits_is_ours_and_is_given_once(found
     if told.given is not None:
         after = [replace(one, taken=one.revision) if one is told.given else one for one in found]
         assert greeting(after, preferred).given is not told.given
-
-
-@pytest.mark.parametrize(
-    ("typed", "number"),
-    [("200000", 200_000), (" 200_000 ", 200_000), ("200K", 200_000), ("1m", 1_000_000), ("0", 0)]
-    + [(each, None) for each in ("", "k", "-1", "1.5K", "1e6", "many", "²", "9" * 5_000)],
-    ids=lambda value: str(value)[:20],
-)
-def test_a_number_of_tokens_is_read_as_people_type_it_and_nothing_else_is(typed: str, number: int | None) -> None:
-    assert tokens(typed) == number

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flower_mcp.core.handoff import DEGRADED, Handoff
-from flower_mcp.core.texts import load
+from flower_mcp.core.texts import handoff_turn
 from flower_mcp.demo.model import Reply, ScriptedModel, Story, each_session, failure, overflow, text, tool
 from flower_mcp.demo.prefix import common_prefix_share
 from tests.e2e.steps import DOCUMENT, TASK, bash, document_path, is_asked, policy, run_step
@@ -57,7 +57,7 @@ async def test_the_request_to_write_names_what_failed_was_taken_back_and_runs_an
         f'- an edit of {workspace / "README.md"} was edited back (it had put in: "A workshop")',
         "- still running, ends with this session, shell: the server (touch started; tail -f /dev/null)",
     ]
-    assert load("handoff").format(used="155.0K", window="200K") + "\n\nRecorded by flower" in prompt
+    assert handoff_turn("155.0K", "200K") + "\n\nRecorded by flower" in prompt
     shared = common_prefix_share(before, asked)
     assert (shared.tools, shared.system, shared.messages, shared.share) == (True, True, shared.total, 1.0)
 

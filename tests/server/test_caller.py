@@ -12,10 +12,13 @@ import pytest
 from mcp import Client
 
 from flower_mcp import Workbench
-from flower_mcp.core.books import State
+from flower_mcp.core.books import State, iso
+from flower_mcp.core.texts import window_text
 from flower_mcp.server.app import build
 from flower_mcp.server.caller import PATIENCE, TOOL_USE, find_caller, tool_use_id
+from flower_mcp.workbench.sessions import Noted, Sessions
 from flower_mcp.workbench.transcripts import project_key
+from flower_mcp.workbench.windows import ANTHROPIC
 from tests.server.helpers import ERAS, live_step, text_of, value_of
 
 pytestmark = pytest.mark.anyio
@@ -91,6 +94,31 @@ async def test_a_supervised_caller_has_the_window_of_its_row(workbench: Workbenc
     with workbench.run_lock("work"):
         value, _ = await status(workbench, "auto", {TOOL_USE: USE}, step="work")
     assert (value["caller"]["window"], value["caller"]["window_source"]) == (131_072, "learned")
+
+
+async def test_the_window_of_a_caller_is_the_one_that_the_hook_believes(
+    workbench: Workbench, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Set by the person, else told to the status line, else learned, else guessed from the name; each with its source.
+
+    The endpoint is Anthropic's own, the model the transcript's.
+    """
+    (project / "one.jsonl").write_text(line(USE, 81_000))
+
+    async def believed() -> tuple[int, str]:
+        value, text = await status(workbench, "auto", {TOOL_USE: USE})
+        assert window_text(value["caller"]["window"]) in text
+        return value["caller"]["window"], value["caller"]["window_source"]
+
+    assert await believed() == (1_000_000, "guessed")
+    learned = {f"{ANTHROPIC} claude-sonnet-4-5": {"window": 180_000, "at": iso(time.time()), "from": "too long"}}
+    (tmp_path / "state").mkdir(exist_ok=True)
+    (tmp_path / "state" / "windows.json").write_text(json.dumps(learned))
+    assert await believed() == (180_000, "learned")
+    Sessions().note("one", Noted(200_000, 81_000))
+    assert await believed() == (200_000, "reported")
+    monkeypatch.setenv("FLOWER_WINDOW", "150K")
+    assert await believed() == (150_000, "set")
 
 
 def test_a_line_that_comes_late_is_waited_for(workspace: Path, project: Path) -> None:

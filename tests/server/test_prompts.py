@@ -16,6 +16,8 @@ from flower_mcp.workbench.transcripts import project_key
 from tests.server.helpers import ERAS, HANDOFF, client, live_step
 from tests.server.test_caller import line
 
+UNKNOWN = "an unknown part of its 1000K tokens"
+
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("era", ERAS)]
 
 
@@ -49,24 +51,41 @@ async def test_the_request_is_the_file_with_the_figures(workbench: Workbench, er
 async def test_figures_left_out_come_from_the_step_s_state(workbench: Workbench, era: str) -> None:
     workbench.lives.write(live_step("work", State.WORKING, context=152_000, window=200_000))
     async with client(workbench, era) as connected:
-        assert "holds 152.0K of its 200K tokens" in await prompt(connected, "HANDOFF_PROMPT")
-        assert "holds 1.0K of its 200K tokens" in await prompt(connected, "HANDOFF_PROMPT", used="1000", window="")
+        with workbench.run_lock("work"):
+            assert "holds 152.0K of its 200K tokens" in await prompt(connected, "HANDOFF_PROMPT")
+            assert "holds 1.0K of its 200K tokens" in await prompt(connected, "HANDOFF_PROMPT", used="1000", window="")
+            workbench.lives.write(live_step("other", State.WORKING, context=99_000, window=200_000))
+            with workbench.run_lock("other"):
+                assert UNKNOWN in await prompt(connected, "HANDOFF_PROMPT"), "which of two is asked cannot be told"
 
 
+@pytest.mark.parametrize("step", ["", "work"])
+@pytest.mark.parametrize("state", [State.DONE, State.FAILED, State.WORKING])
+async def test_a_step_that_does_not_run_says_nothing_of_the_session_that_asks(
+    workbench: Workbench, era: str, step: str, state: State
+) -> None:
+    workbench.lives.write(live_step("work", state, context=152_000, window=200_000))
+    async with client(workbench, era, step=step) as connected:
+        assert UNKNOWN in await prompt(connected, "HANDOFF_PROMPT")
+
+
+@pytest.mark.parametrize("step", ["", "work"])
 async def test_figures_left_out_come_from_the_session_that_claude_code_runs(
-    workspace: Path, workbench: Workbench, tmp_path: Path, era: str
+    workspace: Path, workbench: Workbench, tmp_path: Path, era: str, step: str
 ) -> None:
     folder = tmp_path / "claude" / "projects" / project_key(workspace)
     folder.mkdir(parents=True)
     (folder / "one.jsonl").write_text(line("toolu_1", 81_000, "claude-haiku-4-5"))
     environ = {"CLAUDECODE": "1", "CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
-    async with Client(build(workbench, watch=False, environ=environ), mode=era) as connected:
+    workbench.lives.write(live_step("work", State.DONE, context=152_000, window=200_000))
+    server = build(workbench, watch=False, environ=environ, step=step)
+    async with Client(server, mode=era) as connected:
         assert "holds 81.0K of its 200K tokens" in await prompt(connected, "HANDOFF_PROMPT")
 
 
 async def test_figures_that_nobody_knows_are_said_to_be_unknown(workbench: Workbench, era: str) -> None:
     async with client(workbench, era) as connected:
-        assert "an unknown part of its 1000K tokens" in await prompt(connected, "HANDOFF_PROMPT")
+        assert UNKNOWN in await prompt(connected, "HANDOFF_PROMPT")
 
 
 @pytest.mark.parametrize(("name", "value"), [("used", "abc"), ("used", "-1"), ("window", "0"), ("window", "9" * 40)])

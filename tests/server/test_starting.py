@@ -17,8 +17,14 @@ from flower_mcp.server import main as command
 from flower_mcp.server.app import FlowerServer
 from flower_mcp.server.clients import Client, configuration
 from flower_mcp.server.workspace import choose, is_no_workspace, opener
+from tests.server.processes import started
 
 HOME = Path("/nowhere/home")
+
+
+def no_home(_given: object = None) -> Path:
+    """In place of Path.home and of expanduser, for a user without a home."""
+    raise RuntimeError("Could not determine home directory.")
 
 
 def test_the_first_that_names_a_workspace_is_believed(tmp_path: Path) -> None:
@@ -55,6 +61,38 @@ def test_the_workspace_is_looked_for_each_time_until_it_is_there(tmp_path: Path)
     folder.mkdir()
     assert open_workbench().workspace == folder
     assert isinstance(open_workbench(), Workbench)
+
+
+def test_a_user_without_a_home_has_a_workspace_when_one_is_named(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(Path, "expanduser", no_home)
+    with pytest.raises(Usage, match="--workspace is '~me'"):
+        opener("~me", {})()
+    monkeypatch.undo()
+    monkeypatch.setattr(Path, "home", no_home)
+    assert opener(str(workspace), {})().workspace == workspace
+    monkeypatch.chdir(workspace)
+    assert opener(None, {})().workspace == workspace
+
+
+def test_a_server_whose_folder_was_removed_says_what_to_set_and_serves_one_that_is_named(
+    workspace: Path, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    for named in ([], ["--workspace", str(workspace)]):
+        gone.mkdir()
+        server = [sys.executable, "-m", "flower_mcp.server.main", *named]
+        program = ("/bin/sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *server)
+        with started(gone, command=program) as process:
+            result = process.call("write_handoff", doing="a", next="b")
+            process.close()
+            process.ended_within(20)
+        assert bool(result.get("isError")) == (not named)
+        if not named:
+            assert "--workspace FOLDER" in result["content"][0]["text"]
+        assert not any(b"Traceback" in line for line in process.errors)
 
 
 @pytest.mark.parametrize("http", ["0.0.0.0:8000", "[::]:8000", "example.com:80", "192.168.0.2:1"])

@@ -117,8 +117,23 @@ async def test_without_a_step_the_first_one_is_the_one_that_the_server_was_told(
 
 async def test_without_a_step_the_only_one_is_meant(workbench: Workbench, era: str) -> None:
     workbench.freeze("alone", HANDOFF)
-    async with client(workbench, era, step="other") as connected:
+    async with client(workbench, era) as connected:
         assert "'alone'" in text_of(await answer(connected, "read_handoff"))
+
+
+async def test_the_step_that_the_server_was_told_is_meant_though_another_is_the_only_one(
+    workbench: Workbench, era: str
+) -> None:
+    before = workbench.freeze("alone", HANDOFF)
+    async with client(workbench, era, step="docs") as connected:
+        for tool, given in (("read_handoff", {}), ("edit_section", {"section": "next", "text": "c"})):
+            said = await complaint(connected, tool, **given)
+            assert "'docs'" in said
+            assert "alone" in said
+        assert value_of(await answer(connected, "write_handoff", doing="a", next="b"))["step"] == "docs"
+    document = workbench.read("alone")
+    assert document is not None
+    assert document.revision == before.revision
 
 
 async def test_without_a_step_several_are_an_error_that_lists_them(workbench: Workbench, era: str) -> None:

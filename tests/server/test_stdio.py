@@ -162,6 +162,6 @@ def test_the_step_can_be_named_by_option_and_by_variable(workspace: Path) -> Non
     with started(workspace, "--step", "one") as server:
         assert server.call("write_handoff", doing="a", next="b")["structuredContent"]["step"] == "one"
     with started(workspace, environ={"FLOWER_STEP": "two", "FLOWER_WORKSPACE": str(workspace)}) as server:
-        assert server.call("write_handoff", doing="a", next="b")["structuredContent"]["step"] == "one"
-        assert server.call("write_handoff", doing="a", next="b", step="two")["structuredContent"]["step"] == "two"
+        assert server.call("write_handoff", doing="a", next="b", step="one")["structuredContent"]["step"] == "one"
+        assert server.call("write_handoff", doing="a", next="b")["structuredContent"]["step"] == "two"
         assert server.call("read_handoff")["content"][0]["text"].startswith("Handoff document of step 'two'")
