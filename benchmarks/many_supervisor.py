@@ -5,13 +5,14 @@ the public Runtime and nothing of the model that answers. The steps of the order
 each in its own way; the others are let go on only then, and the stuck ones only when all others have finished. So a
 step that waits for another one is seen by construction: this ends with an error, and not with a longer time.
 
-What can hurt: what is measured here must not measure itself, so the loop is looked at 50 times a second and not more
+What can hurt: what is measured here must not measure itself, so the loop is looked at 20 times a second and not more
 often. A machine that gives this process no time makes its loop late, too; the kernel counts that (schedstat), and it is
 taken off.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import resource
@@ -22,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-TICK = 0.02  # seconds between two looks at the loop
+TICK = 0.05  # seconds between two looks at the loop
 LIMIT = 400.0  # seconds for all steps
 HELD = "edit held"
 
@@ -80,17 +81,26 @@ def waited(schedstat: int) -> float:
     return int(os.pread(schedstat, 100, 0).split()[1]) / 1e9
 
 
-async def tick(told: Told) -> None:
-    """Look at the loop again and again: how much later than asked for it came back, without what the kernel owed."""
-    import anyio
+class Clock:
+    """Looks at the loop again and again: how much later than asked for it came back, without what the kernel owed."""
 
-    schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-    owed, began = waited(schedstat), time.monotonic()
-    while True:
-        await anyio.sleep(TICK)
-        now, owes = time.monotonic(), waited(schedstat)
-        told.kept.append(max(0.0, now - began - TICK - (owes - owed)))
-        began, owed = now, owes
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._loop = asyncio.get_running_loop()
+        self._schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        self._owed, self._began = waited(self._schedstat), time.monotonic()
+        self._timer = self._loop.call_later(TICK, self._tick)
+
+    def _tick(self) -> None:
+        now, owes = time.monotonic(), waited(self._schedstat)
+        self._told.kept.append(max(0.0, now - self._began - TICK - (owes - self._owed)))
+        self._began, self._owed = now, owes
+        self._timer = self._loop.call_later(TICK, self._tick)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+        os.close(self._schedstat)
 
 
 def clock_hooks(told: Told) -> None:
@@ -101,11 +111,12 @@ def clock_hooks(told: Told) -> None:
 
     async def clocked(self: Gate, *given: Any) -> Any:
         began = time.monotonic()
-        answer = await inner(self, *given)
-        told.hooks.append(time.monotonic() - began)
-        return answer
+        try:
+            return await inner(self, *given)
+        finally:
+            told.hooks.append(time.monotonic() - began)
 
-    Gate._after_batch = clocked  # type: ignore[method-assign]
+    Gate._after_batch = clocked  # type: ignore[method-assign, assignment]
 
 
 class Steps:
@@ -133,14 +144,13 @@ class Steps:
         """Run all of them."""
         import anyio
 
-        async with self.runtime, anyio.create_task_group() as ticking:
-            ticking.start_soon(tick, self.told)
-            with anyio.fail_after(LIMIT):
-                async with anyio.create_task_group() as running:
-                    for step in self.order.steps:
-                        running.start_soon(self.step, step)
-                    await self.let_go()
-            ticking.cancel_scope.cancel()
+        clock = Clock(self.told)
+        with anyio.fail_after(LIMIT):
+            async with self.runtime, anyio.create_task_group() as running:
+                for step in self.order.steps:
+                    running.start_soon(self.step, step)
+                await self.let_go()
+        clock.stop()
 
     async def step(self, step: str) -> None:
         """Run one, and look at its end."""
@@ -194,9 +204,9 @@ def main() -> None:
     began = cpu(resource.RUSAGE_SELF)
     import anyio
 
-    import flower_mcp.runtime.moves
-    import flower_mcp.runtime.runtime  # noqa: F401
+    from flower_mcp.cli.run import load_runtime
 
+    load_runtime()  # as flower does
     told.import_cpu = cpu(resource.RUSAGE_SELF) - began
     told.memory_before = memory("VmRSS")
     clock_hooks(told)

@@ -98,14 +98,15 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         document=document, stopped=[], verdict=None, partial=Handoff(), why="", asks=0, launched=False,
         as_is=False, chosen=None, rewinding=None,
     )  # fmt: skip
-    run.record.generation(
-        durable=True,
-        path=None if document.path is None else str(document.path),
-        frozen=document.revision,
-        written_by=written_by,
-        why=why,
-    )
-    run.record.document(state_of(document))
+    with run.record.together():
+        run.record.generation(
+            durable=True,
+            path=None if document.path is None else str(document.path),
+            frozen=document.revision,
+            written_by=written_by,
+            why=why,
+        )
+        run.record.document(state_of(document))
     is_draft = written_by is WrittenBy.DRAFT or (written_by is WrittenBy.REWOUND and run.draft_is_complete())
     if is_draft and (document.path is not None or run.setting.workbench is None):
         _remove_draft(run)

@@ -207,8 +207,9 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
         return Ending.BUDGET, Guard.ANY
     carried = left_of(run, opening)
     context = carried.context if carried else None
-    run.record.change(context=context or 0, live={"context_estimated": bool(carried and carried.estimated)})
-    run.record.begin_generation(number, opening.session_id)
+    with run.record.together():
+        run.record.change(context=context or 0, live={"context_estimated": bool(carried and carried.estimated)})
+        run.record.begin_generation(number, opening.session_id)
     failure = await run.open(replace(opening, budget_usd=left))
     session = run.session
     if failure is not None and run.stop_asked:

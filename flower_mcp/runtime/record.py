@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,6 +66,8 @@ class Record:
         self._books = books
         self._on_event = on_event
         self._said: set[str] = set()
+        self._together = 0  # how many `together` are open, and whether one write is to wait for the disk
+        self._changed: bool | None = None
         self.owed = Owed(self.say, self._tell)
         self.is_ours = True  # False once another supervisor has the step: its live state is not to be written over
         since = now()
@@ -98,6 +101,24 @@ class Record:
         """
         row |= {name: mask(row[name]).text for name in ("text", "error") if row.get(name)}
         self.live = replace(self.live, **(live or {}), row=replace(self.row, **row), updated_at=now())
+        if self._together and self.is_ours:
+            self._changed = bool(self._changed) or durable
+        else:
+            self._write(durable)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write the live state once for all that is changed meanwhile: it is a whole file, and each write costs."""
+        self._together += 1
+        try:
+            yield
+        finally:
+            self._together -= 1
+            if not self._together and self._changed is not None:
+                durable, self._changed = self._changed, None
+                self._write(durable)
+
+    def _write(self, durable: bool) -> None:
         debt = Debt(
             "live", "what the step is doing", self._books.lives.path(self.row.step),
             lambda: self._write_live(durable=durable), newest=True,
@@ -121,8 +142,9 @@ class Record:
     def paid(self, turns: int, session: Cost | None, run: Cost | None) -> None:
         """Write down a turn's share of turns, and what its session and the run have cost by now; None: unknown."""
         generation = self.row.generation
-        self.generation(cost_usd=session, num_turns=(generation.num_turns if generation else 0) + turns)
-        self.change(cost_usd=run, num_turns=self.row.num_turns + turns)
+        with self.together():
+            self.generation(cost_usd=session, num_turns=(generation.num_turns if generation else 0) + turns)
+            self.change(cost_usd=run, num_turns=self.row.num_turns + turns)
 
     def predecessor(self, **changes: Any) -> None:
         """Change the entry of the session before the living one, if this run has it."""
@@ -138,9 +160,13 @@ class Record:
         self.change(durable=True, generations=generations, session_id=session_id)
 
     def enter(self, state: State) -> None:
-        """Write down a new state, and the manifest with it."""
+        """Write down a new state; when work begins and when it ends, the manifest with it.
+
+        What lies in between is mended from the live state, should the run not live to tell.
+        """
         self.change(live={"state": state}, state=state)
-        self._put()
+        if state is State.WORKING or state.ended:
+            self._put()
 
     def document(self, document: DocumentState | None) -> None:
         """Write down what is known of the current document."""

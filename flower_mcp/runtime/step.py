@@ -355,8 +355,9 @@ class StepRun:
         if self.session is not None:
             self.count_turns()
             self.session.close(retired=True)
-            self.record.generation(ended_at=self.record.live.updated_at)
-            self.record.change(retired=(*self.record.row.retired, self.session.id))
+            with self.record.together():
+                self.record.generation(ended_at=self.record.live.updated_at)
+                self.record.change(retired=(*self.record.row.retired, self.session.id))
             self.record.event(Kind.SESSION, "", phase="retired", retired=self.session.id)
             self.session = None
 

@@ -148,6 +148,8 @@ class Live:
 
     def waiting(self, step: str) -> tuple[Waiting, ...]:
         """The step's messages in order; they stay until they are removed. Raises FilesError."""
+        if not os.path.lexists(f"{self.folder}{os.sep}{file_name(step)}.inbox"):  # mostly, four times a second
+            return ()
         return inbox.waiting(self._path(step, ".inbox"), self.say)
 
     def put_away_draft(self, step: str) -> Path | None:
@@ -177,7 +179,8 @@ class Live:
 
     def _ready(self, path: Path) -> Path:
         """The path, its folder made."""
-        self.prepare()
+        if not os.path.isdir(self.folder) or not os.path.lexists(f"{self.home}{os.sep}.gitignore"):  # noqa: PTH112
+            self.prepare()
         return path
 
     def _data(self, step: str) -> bytes | None:

@@ -208,6 +208,6 @@ def _open(path: Path, flags: int) -> int:
 def _is_at(descriptor: int, path: Path) -> bool:
     """Whether the open file is still the one at this path."""
     try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
         return False

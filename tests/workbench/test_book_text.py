@@ -10,7 +10,7 @@ import pytest
 from flower_mcp.core.books import Generation, LiveStep, State, StepResult, as_json
 from flower_mcp.workbench import book_text
 from flower_mcp.workbench.book_text import text_of
-from flower_mcp.workbench.json_files import masked
+from flower_mcp.workbench.json_files import dump_masked, masked
 
 ODD = '"generations": []'
 ROW = StepResult(
@@ -42,11 +42,11 @@ def test_the_text_says_what_the_value_says_without_its_secrets(value: StepResult
 def test_an_entry_that_stays_as_it_is_is_masked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
 
-    def counted(value: object) -> object:
+    def counted(value: object) -> str:
         seen.append(value)
-        return masked(value)
+        return dump_masked(value)
 
-    monkeypatch.setattr(book_text, "masked", counted)
+    monkeypatch.setattr(book_text, "dump_masked", counted)
     entries = tuple(Generation(number, f"{number} of this test") for number in range(1, 1_001))
     row = replace(ROW, generations=entries)
     text_of(row)
