@@ -94,9 +94,13 @@ async def launch(run: StepRun) -> MoveEnd:
     session_id = run.spare.opening.session_id if run.spare else run.new_session_id()
     number = _next_number(run, session_id)
     _mark_launched(run, session_id, run.handing.revision)
-    run.retire()
+    retired = run.retire()
     run.is_fresh = True
-    return await _open(run, Opening(session_id), number, partial(_takeover, run), phase="launched")
+    try:
+        return await _open(run, Opening(session_id), number, partial(_takeover, run), phase="launched")
+    finally:
+        if retired is not None:
+            retired.close(retired=True)  # now: a process that ends takes time from one that starts
 
 
 async def _takeover(run: StepRun) -> str:

@@ -350,16 +350,16 @@ class StepRun:
             self._sessions.remove(session)
             self.ended.extend(session.ended)
 
-    def retire(self) -> None:
-        """Close the living session beside its successor: what it had detached lives on."""
-        if self.session is not None:
+    def retire(self) -> Session | None:
+        """Let go of the living session, for its successor. Close it as retired: what it had detached lives on."""
+        if (retired := self.session) is not None:
             self.count_turns()
-            self.session.close(retired=True)
             with self.record.together():
                 self.record.generation(ended_at=self.record.live.updated_at)
-                self.record.change(retired=(*self.record.row.retired, self.session.id))
-            self.record.event(Kind.SESSION, "", phase="retired", retired=self.session.id)
+                self.record.change(retired=(*self.record.row.retired, retired.id))
+            self.record.event(Kind.SESSION, "", phase="retired", retired=retired.id)
             self.session = None
+        return retired
 
     def leave(self) -> None:
         """Close the living session's process without retiring it: it will be resumed."""
