@@ -1,7 +1,7 @@
 """The keeper: a small process between supervisor and Claude Code CLI that lets nothing outlive them.
 
-The SDK gets a launcher as its `cli_path`, which starts this file with `python -I -S`. The keeper starts the CLI on the
-SDK's own pipes, waits, cleans up, and ends with the CLI's exit code (128 + n after signal n).
+The SDK gets a launcher as its `cli_path`, which starts `main` here with `python -I -S`. The keeper starts the CLI on
+the SDK's own pipes, waits, cleans up, and ends with the CLI's exit code (128 + n after signal n).
 
 | what happened                                     | the CLI           | what else is ended                          |
 |---------------------------------------------------|-------------------|---------------------------------------------|
