@@ -28,6 +28,7 @@ from flower_mcp.runtime.taking import mark_taken
 from flower_mcp.runtime.trust import opening_words
 
 REFUSED_IDS = (Failure.NO_CONVERSATION, Failure.ID_IN_USE)  # what the CLI has refused once is never tried again
+BESIDE = 2.0  # seconds that a retired session with nothing to stop stays: one that ends takes time from one that starts
 Prompt = str | Callable[[], Awaitable[str]]
 
 
@@ -94,13 +95,10 @@ async def launch(run: StepRun) -> MoveEnd:
     session_id = run.spare.opening.session_id if run.spare else run.new_session_id()
     number = _next_number(run, session_id)
     _mark_launched(run, session_id, run.handing.revision)
-    retired = run.retire()
+    if (retired := run.retire()) is not None:
+        run.start_soon(retired.close_retired, BESIDE if not retired.reader.tasks else 0.0)
     run.is_fresh = True
-    try:
-        return await _open(run, Opening(session_id), number, partial(_takeover, run), phase="launched")
-    finally:
-        if retired is not None:
-            retired.close(retired=True)  # now: a process that ends takes time from one that starts
+    return await _open(run, Opening(session_id), number, partial(_takeover, run), phase="launched")
 
 
 async def _takeover(run: StepRun) -> str:

@@ -169,6 +169,12 @@ class Session:
             self.keeper.end_now()
             self._connecting.cancel()
 
+    async def close_retired(self, later: float) -> None:
+        """Close it as retired, so many seconds from now, unless it is closed meanwhile."""
+        with anyio.move_on_after(later):
+            await self._closing.wait()
+        self.close(retired=True)
+
     async def _connect(self) -> Outcome | None:
         try:
             with warnings.catch_warnings():
