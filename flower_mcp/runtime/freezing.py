@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import anyio
 
@@ -75,6 +76,7 @@ async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: st
         given = edit_section(given, "scene", add_to_scene("", lines), EditMode.APPEND)
     handoff = replace(handoff, step=run.step, scene=add_to_scene(handoff.scene, lines))
     run.late.notice()
+    await run.record.until_free(partial(run.setting.books.lives.write_lock_path, run.step))
     document = freeze_text(run, handoff, given)
     run.late.frozen(document)
     _keep(run, document, written_by, why)

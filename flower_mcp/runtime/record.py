@@ -11,9 +11,12 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+import anyio
 
 from flower_mcp.core.books import (
     DocumentState,
@@ -25,6 +28,7 @@ from flower_mcp.core.books import (
     iso,
     seconds,
 )
+from flower_mcp.core.errors import FilesError
 from flower_mcp.core.events import Event, Kind, Place, line
 from flower_mcp.core.figures import Context, Cost
 from flower_mcp.core.masking import mask
@@ -32,9 +36,11 @@ from flower_mcp.core.policy import HandoffPolicy
 from flower_mcp.workbench.json_files import masked
 from flower_mcp.workbench.ledger import Lineage, Manifest
 from flower_mcp.workbench.live import Live
+from flower_mcp.workbench.locks import PATIENCE, is_held
 from flower_mcp.workbench.owed import Debt, Owed, keep_elsewhere
 
 OnEvent = Callable[[Event], object]
+LOOK = 0.02  # seconds between two looks at a lock
 MOST_EVENTS = 10_000  # lines that wait for a disk; the oldest are given up beyond it
 
 
@@ -218,6 +224,14 @@ class Record:
     def mend(self, row: StepResult) -> None:
         """Write the row of an earlier run once more."""
         self._put(row)
+
+    async def until_free(self, lock: Callable[[], Path] | None = None) -> None:
+        """Wait for a write lock (the manifest's) as long as a writer waits, and keep nobody else waiting meanwhile."""
+        end = time.monotonic() + PATIENCE
+        with suppress(OSError, FilesError):
+            path = lock() if lock else self._books.manifest.lock
+            while is_held(path) and time.monotonic() < end:
+                await anyio.sleep(LOOK)
 
     def end(self) -> StepResult:
         """Close the row, write everything a last time, and say what could not be written and where it is."""

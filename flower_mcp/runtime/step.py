@@ -183,6 +183,7 @@ class StepRun:
         finally:
             with anyio.CancelScope(shield=True):
                 await self.close()
+                await self.record.until_free()
             self.late.end()
             self.hearing.end()
             if not self.record.live.state.ended:
@@ -297,8 +298,7 @@ class StepRun:
         self.breaking = self.stuck = None
         spare, self.spare = self.spare, None
         if spare is not None and spare.opening.session_id == opening.session_id:
-            ready = await spare.ready()
-            if ready is not None or self.stop_asked:
+            if (ready := await spare.ready()) is not None or self.stop_asked:
                 self.session = ready
                 return None if ready else Outcome(is_error=True, exited=True, text="stopped before it was there")
         elif spare is not None:
