@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 TICK = 0.05  # seconds between two looks at the loop
-LIMIT = 400.0  # seconds for all steps
+LIMIT = 180.0  # seconds for all steps
 HELD = "edit held"
 
 
@@ -163,7 +163,7 @@ class Steps:
             self.others_finished.set()
 
     def listener(self, step: str) -> Callable[[Any], None]:
-        """Take down when a stuck step stands still: its sign is `kind phase`, or the start of a text."""
+        """Take down when a stuck step stands still: its sign is `kind phase`, or a part of its text."""
         sign = self.order.stuck.get(step)
 
         def take(event: Any) -> None:
@@ -171,7 +171,7 @@ class Steps:
             if sign == HELD and f"{event.kind} {event.payload.get('phase')}" == "session started":
                 self.runtime.hold(step)  # what lies there before a step's first run is not this machine's
             if sign and step not in self.standing:
-                is_there = f"{event.kind} {event.payload.get('phase')}" == sign or event.text.startswith(sign)
+                is_there = f"{event.kind} {event.payload.get('phase')}" == sign or sign in event.text
                 if is_there:
                     self.standing.add(step)
                     if self.standing == set(self.order.stuck):
