@@ -11,15 +11,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import anyio
 import pytest
 
 from flower_mcp import Runtime
 from flower_mcp.core.books import State, StepResult
+from flower_mcp.core.figures import Context
 from flower_mcp.core.policy import HandoffPolicy
 from flower_mcp.runtime.record import Books, Record
+from flower_mcp.runtime.session import Session
 from flower_mcp.workbench.ledger import Lineage, Manifest
+from flower_mcp.workbench.live import Live
 from flower_mcp.workbench.locks import IN_A_LOOP, write_lock
 
 pytestmark = pytest.mark.anyio
@@ -87,6 +92,48 @@ async def test_a_lock_that_another_process_holds_stops_no_other_steps_messages(t
     assert [row["run"] for row in json.loads(manifest.path.read_bytes())] == ["r1"]
     assert books.lineage.read().steps == {"work": "s1"}
     assert record.row.errors == ()
+
+
+def test_what_changes_together_is_written_once_and_a_state_in_between_not_to_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    books = Books(Live(tmp_path / "live"), Manifest(tmp_path / "runs"), Lineage(tmp_path / "runs"))
+    record = Record(books, StepResult("r1", "work"), HandoffPolicy(), None)
+    record.begin_generation(1, "s1")
+    written: list[bool] = []
+    monkeypatch.setattr(Live, "write", lambda self, live, durable: written.append(durable))
+    with record.together():
+        record.paid(1, None, None)
+        record.generation(durable=True, why="full")
+        record.measured(Context(5))
+    assert written == [True], "once, and it waits for the disk, since one of the changes must"
+    assert record.row.generation is not None
+    assert (record.row.generation.why, record.row.context) == ("full", 5)
+    with record.together():
+        pass
+    assert written == [True]
+    for state in (State.WORKING, State.DRAINING, State.WRITING):
+        record.enter(state)
+    assert [row["state"] for row in books.manifest.rows()] == ["working"]
+    record.enter(State.DONE)
+    assert [row["state"] for row in books.manifest.rows()] == ["done"]
+
+
+async def test_a_retired_session_ends_later_or_at_once_when_the_run_does() -> None:
+    closed: list[bool] = []
+
+    def close(*, retired: bool) -> None:
+        closed.append(retired)
+
+    session: Any = SimpleNamespace(_closing=anyio.Event(), close=close)
+    began = time.monotonic()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Session.close_retired, session, 30.0)
+        await anyio.wait_all_tasks_blocked()
+        assert closed == [], "its end would take the processor from its successor's start"
+        session._closing.set()
+    assert closed == [True]
+    assert time.monotonic() - began < 10.0
 
 
 def test_a_run_waits_for_no_lock_in_its_loop(tmp_path: Path) -> None:
