@@ -8,6 +8,7 @@ file that cannot be read is set aside only by whoever holds that lock, since els
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
