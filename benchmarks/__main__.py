@@ -24,6 +24,7 @@ from flower_mcp.runtime.keeping import bundled_cli
 MEASUREMENTS = (
     "handoff_latency",
     "edit_window",
+    "many_at_once",
     "mcp_server",
     "startup",
     "hook",

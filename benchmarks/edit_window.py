@@ -1,6 +1,6 @@
 """How soon a save in the edit window is known, and what a window that is turned off costs.
 
-    python -m benchmarks.edit_window [saves] [rounds]
+    python -m benchmarks.edit_window
 
 *A save* is measured from the moment at which an editor has closed the file (written in place, as most do) to the moment
 at which the live state on disk says `editing` with the new text's revision, marked as a person's edit. Another process
@@ -10,32 +10,32 @@ would see it in the same instant, since the file is replaced whole. Promise: 95 
 comparison is the same run with a window of one second: what is left of the time when the second is taken off. Promise:
 less than 50 ms on either side; nothing is watched and nothing waits.
 
-The real supervisor and the real CLI run, with a scripted model. Exits 1 when a promise is missed.
+The real supervisor and the real CLI run, with a scripted model.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 
 import anyio
 
-from benchmarks.handoff_latency import LIMIT, OPENING, check, spec_of
+from benchmarks.handoff_latency import LIMIT, OPENING, spec_of
+from benchmarks.measure import Line, Size, check, ms, run
 from flower_mcp import Event, HandoffPolicy, Runtime
 from flower_mcp.demo.documents import FIRST
 from flower_mcp.demo.model import ScriptedModel, Story, asks, text, tool
 from flower_mcp.demo.world import DemoWorld, prepare
 from flower_mcp.workbench.files import revision
 
-SAVES, ROUNDS = 40, 7
-SEEN_WITHIN = 0.300  # seconds, for 95 of 100 saves
-NOTHING = 0.050  # seconds that a window may add beyond its own length
+SEEN_WITHIN = 300  # ms, for 95 of 100 saves
+NOTHING = 50  # ms that a window may add beyond its own length
 POLL = 0.002
 WINDOW = 1.0
 
@@ -61,7 +61,7 @@ def story(step: str) -> Story:
     )
 
 
-async def run(world: DemoWorld, model: ScriptedModel, step: str, window: float, saves: int = 0) -> Taken:
+async def handed_over(world: DemoWorld, model: ScriptedModel, step: str, window: float, saves: int = 0) -> Taken:
     """Run a step that hands off once, with this window and so many saves in it."""
     taken, opened = Taken(), anyio.Event()
     model.script = story(step)
@@ -118,7 +118,7 @@ def until_known(live: Path, wanted: str) -> None:
         time.sleep(POLL)
 
 
-async def measure(saves: int, rounds: int, folder: Path) -> tuple[list[float], list[float], list[float]]:
+async def taken(saves: int, rounds: int, folder: Path) -> tuple[list[float], list[float], list[float]]:
     """The delays of all saves, and what is added without a window and beyond one, a sample a round."""
     without: list[float] = []
     beyond: list[float] = []
@@ -126,39 +126,25 @@ async def measure(saves: int, rounds: int, folder: Path) -> tuple[list[float], l
         world = prepare(folder, model.url)
         os.environ.update(world.environment)
         for number in range(rounds + 1):
-            none = await run(world, model, f"none-{number}", 0.0)
-            one = await run(world, model, f"one-{number}", WINDOW)
+            none = await handed_over(world, model, f"none-{number}", 0.0)
+            one = await handed_over(world, model, f"one-{number}", WINDOW)
             without.append(none.launched - none.frozen)
             beyond.append(one.launched - one.frozen - WINDOW)
-        delays = (await run(world, model, "saves", WINDOW, saves + 1)).delays
+        delays = (await handed_over(world, model, "saves", WINDOW, saves + 1)).delays
         check(model.errors == [], str(model.errors))
     return delays[1:], without[1:], beyond[1:]
 
 
-def report(delays: list[float], without: list[float], beyond: list[float]) -> bool:
-    """Print the figures; whether the promises are kept."""
-    late = quantiles(delays, n=20)[-1]
-    print(f"edit window ({len(delays)} saves, {len(without)} rounds){'median ms':>20}{'95th/most':>12}{'promise':>10}")
-    rows = [
-        ("save to `editing` in the live state", median(delays), late, SEEN_WITHIN),
-        ("no window: frozen to launch", median(without), max(without), NOTHING),
-        (f"a window of {WINDOW:g} s: what it takes beyond", median(beyond), max(beyond), NOTHING),
-    ]
-    for name, middle, most, promise in rows:
-        print(f"{name:<45}{middle * 1000:10.0f}{most * 1000:12.0f}{promise * 1000:10.0f}")
-    kept = late <= SEEN_WITHIN and median(without) <= NOTHING and median(beyond) <= NOTHING
-    print("kept" if kept else "MISSED")
-    return kept
-
-
-def main(saves: int = SAVES, rounds: int = ROUNDS) -> bool:
-    """Measure and print; whether the promises are kept. Changes this process's environment."""
-    for name in list(os.environ):
-        if name.startswith(("ANTHROPIC_", "CLAUDE", "DISABLE_", "FLOWER")):
-            del os.environ[name]
+def measure(size: Size) -> Iterator[Line]:
+    """The saves, and both windows."""
     with tempfile.TemporaryDirectory(prefix="flower-benchmark-", ignore_cleanup_errors=True) as folder:
-        return report(*anyio.run(measure, saves, rounds, Path(folder)))
+        delays, without, beyond = anyio.run(taken, size.of(40, 4), size.of(7, 1), Path(folder))
+    late = quantiles(delays, n=20)[-1]
+    shown = f"{len(delays)} saves, median {ms(delays)}"
+    yield Line("a save to `editing` in the live state, 95 of 100", 1000 * late, "ms", most=SEEN_WITHIN, shown=shown)
+    for name, samples in (("no window: frozen to launch", without), ("a window of 1 s: beyond it", beyond)):
+        yield Line(name, 1000 * median(samples), "ms", most=NOTHING, shown=f"most {1000 * max(samples):.0f} ms")
 
 
 if __name__ == "__main__":
-    sys.exit(0 if main(*map(int, sys.argv[1:])) else 1)
+    run("Edit window", measure)

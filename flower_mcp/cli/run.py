@@ -130,9 +130,10 @@ def load_runtime() -> type[Runtime]:
     """The runtime's class. Raises RunPartMissing when the install has no supervisor."""
     import gc
 
-    enabled = gc.isenabled()
+    enabled, is_first = gc.isenabled(), "flower_mcp.runtime.runtime" not in sys.modules
     gc.disable()  # the SDK and mcp make a million lasting objects; looking through them again and again takes a tenth
     try:
+        import flower_mcp.runtime.moves  # noqa: F401  # so that nothing is imported while steps run
         from flower_mcp.runtime.runtime import Runtime
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] == "claude_agent_sdk":
@@ -141,6 +142,8 @@ def load_runtime() -> type[Runtime]:
     finally:
         if enabled:
             gc.enable()
+    if is_first:
+        gc.freeze()  # nor are they looked through later, which would keep all steps waiting
     return Runtime
 
 

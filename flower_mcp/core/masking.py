@@ -232,6 +232,9 @@ RULES: Final[tuple[Rule, ...]] = (
 )  # fmt: skip
 
 
+_NEEDLES: Final = tuple({needle for rule in RULES for needle in rule.needles})
+
+
 def mask(text: str) -> Masked:
     """Replace every secret in `text` by its first four characters and a mark; count the secrets.
 
@@ -247,6 +250,11 @@ def mask(text: str) -> Masked:
     return Masked(text, count)
 
 
+def may_hold_secrets(text: str) -> bool:
+    """A quick look: False when no secret of the table is in `text`, nor in any part of it."""
+    return any(map(_lowered(text).__contains__, _NEEDLES))
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class _Span:
     start: int
@@ -257,6 +265,8 @@ class _Span:
 def _secrets_in(text: str) -> list[_Span]:
     """Find the secrets, in order of their place, each once: of two that overlap the outer bounds are kept."""
     lower = _lowered(text)
+    if not any(map(lower.__contains__, _NEEDLES)):  # nearly always
+        return []
     merged: list[_Span] = []
     for span in sorted(span for rule in RULES for span in _matches(rule, text, lower)):
         if merged and span.start < merged[-1].end:

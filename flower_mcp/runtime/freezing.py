@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import anyio
 
@@ -75,6 +76,7 @@ async def _freeze(run: StepRun, handoff: Handoff, written_by: WrittenBy, why: st
         given = edit_section(given, "scene", add_to_scene("", lines), EditMode.APPEND)
     handoff = replace(handoff, step=run.step, scene=add_to_scene(handoff.scene, lines))
     run.late.notice()
+    await run.record.until_free(partial(run.setting.books.lives.write_lock_path, run.step))
     document = freeze_text(run, handoff, given)
     run.late.frozen(document)
     _keep(run, document, written_by, why)
@@ -98,14 +100,15 @@ def _keep(run: StepRun, document: Text, written_by: WrittenBy, why: str | None) 
         document=document, stopped=[], verdict=None, partial=Handoff(), why="", asks=0, launched=False,
         as_is=False, chosen=None, rewinding=None,
     )  # fmt: skip
-    run.record.generation(
-        durable=True,
-        path=None if document.path is None else str(document.path),
-        frozen=document.revision,
-        written_by=written_by,
-        why=why,
-    )
-    run.record.document(state_of(document))
+    with run.record.together():
+        run.record.generation(
+            durable=True,
+            path=None if document.path is None else str(document.path),
+            frozen=document.revision,
+            written_by=written_by,
+            why=why,
+        )
+        run.record.document(state_of(document))
     may_be_draft = written_by in (WrittenBy.DRAFT, WrittenBy.REWOUND)
     if may_be_draft and (document.path is not None or run.setting.workbench is None):
         _remove_draft(run, document.handoff)

@@ -77,7 +77,7 @@ class Hearing:
         )  # stamps of messages that could not be removed: they are heard once all the same
         self._first: Heard | None = None  # its words are in the prompt that a resumed session is opened with
         self._over = False
-        self._end: anyio.Event | None = None
+        self._scope: anyio.CancelScope | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -86,19 +86,18 @@ class Hearing:
 
     async def watch(self) -> None:
         """Look again and again, until the end."""
-        self._end = anyio.Event()
-        while not self._over:
-            self._keep_lock()
-            if self.look():
-                self._run.wake()
-            with anyio.move_on_after(TICK):
-                await self._end.wait()
+        with anyio.CancelScope() as self._scope:
+            while not self._over:
+                self._keep_lock()
+                if self.look():
+                    self._run.wake()
+                await anyio.sleep(TICK)
 
     def stop(self) -> None:
         """Look no more."""
         self._over = True
-        if self._end is not None:
-            self._end.set()
+        if self._scope is not None:
+            self._scope.cancel()
 
     def add(self, words: str, by: By) -> None:
         """Take words in that come from this process; where the disk refuses, they are kept in memory."""

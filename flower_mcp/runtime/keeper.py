@@ -1,7 +1,7 @@
 """The keeper: a small process between supervisor and Claude Code CLI that lets nothing outlive them.
 
-The SDK gets a launcher as its `cli_path`, which starts this file with `python -I -S`. The keeper starts the CLI on the
-SDK's own pipes, waits, cleans up, and ends with the CLI's exit code (128 + n after signal n).
+The SDK gets a launcher as its `cli_path`, which starts `main` here with `python -I -S`. The keeper starts the CLI on
+the SDK's own pipes, waits, cleans up, and ends with the CLI's exit code (128 + n after signal n).
 
 | what happened                                     | the CLI           | what else is ended                          |
 |---------------------------------------------------|-------------------|---------------------------------------------|
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 FOLDER_VARIABLE, KEEPER_VARIABLE, RUN_VARIABLE = "FLOWER_KEEPER_FOLDER", "FLOWER_KEEPER", "FLOWER_RUN"
 FILES = ("launcher", "settings", "host", "cli", "word", "word.new", "report")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+KERNEL_THREAD = 0x00200000  # among the flags of /proc/PID/stat
 
 POLL = 0.2  # seconds between two looks at the supervisor
 CLI_PATIENCE = 2.0  # seconds from TERM to KILL (the CLI takes 0.2 to 1.5); with PATIENCE below the SDK's 5 s
@@ -96,12 +97,12 @@ def _passes(name: str) -> bool:
 
 
 def processes() -> dict[int, tuple[int, bytes]]:
-    """Process id -> (parent's id, variables at its start, each between NULs) of all but zombies; {} without /proc."""
+    """Process id -> (parent's id, variables at its start, each between NULs) of all programs; {} without /proc."""
     found = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
         if name.isdecimal() and (fields := _read(f"/proc/{name}/stat").rpartition(b")")[2].split()):
             state, parent = fields[:2]
-            if state not in b"ZX":
+            if state not in b"ZX" and not int(fields[6]) & KERNEL_THREAD:  # they are half of all, and have no variables
                 found[int(name)] = (int(parent), b"\0" + _read(f"/proc/{name}/environ") + b"\0")
     return found
 

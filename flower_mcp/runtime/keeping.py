@@ -27,7 +27,11 @@ from flower_mcp.core.errors import CliMissing, Usage
 from flower_mcp.runtime import keeper
 
 _HALF_A_WORD: Final = "word.new"  # what a full disk leaves of a word; one of keeper.FILES
-LAUNCHER: Final = '#!/bin/sh\nexec {python} -I -S {keeper} "$@"\n'
+# Imported, not run as a script: so Python keeps it compiled, and each session starts a hundredth of a second earlier.
+KEEP: Final = (
+    "import os, sys; sys.path.append(os.path.dirname(sys.argv[1])); import keeper; sys.exit(keeper.main(sys.argv[2:]))"
+)
+LAUNCHER: Final = '#!/bin/sh\nexec {python} -I -S -c {keep} {keeper} "$@"\n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,9 @@ def prepare(cli: Path, folder: Path, *, run_id: str, ours: Mapping[str, str]) ->
     try:
         _write(private / "host", socket.gethostname(), 0o600)  # a run folder may be shared
         _write(private / "settings", "\0".join(settings), 0o600)
-        _write(launcher, LAUNCHER.format(python=python, keeper=shlex.quote(keeper.__file__)), 0o700)
+        _write(
+            launcher, LAUNCHER.format(python=python, keep=shlex.quote(KEEP), keeper=shlex.quote(keeper.__file__)), 0o700
+        )
     except OSError:
         made.close()  # half of the settings may hold a key
         raise

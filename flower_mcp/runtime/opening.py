@@ -28,6 +28,7 @@ from flower_mcp.runtime.taking import mark_taken
 from flower_mcp.runtime.trust import opening_words
 
 REFUSED_IDS = (Failure.NO_CONVERSATION, Failure.ID_IN_USE)  # what the CLI has refused once is never tried again
+BESIDE = 2.0  # seconds that a retired session with nothing to stop stays: one that ends takes time from one that starts
 Prompt = str | Callable[[], Awaitable[str]]
 
 
@@ -93,7 +94,8 @@ async def launch(run: StepRun) -> MoveEnd:
     session_id = run.spare.opening.session_id if run.spare else run.new_session_id()
     number = _next_number(run, session_id)
     _mark_launched(run, session_id, run.handing.revision)
-    run.retire()
+    if (retired := run.retire()) is not None:
+        run.start_soon(retired.close_retired, BESIDE if not retired.reader.tasks else 0.0)
     run.is_fresh = True
     return await _open(run, Opening(session_id), number, partial(_takeover, run), phase="launched")
 
@@ -205,8 +207,9 @@ async def _open(run: StepRun, opening: Opening, number: int, prompt: Prompt, *, 
         return Ending.BUDGET, Guard.ANY
     carried = left_of(run, opening)
     context = carried.context if carried else None
-    run.record.change(context=context or 0, live={"context_estimated": bool(carried and carried.estimated)})
-    run.record.begin_generation(number, opening.session_id, owed=run.owes_handoff)
+    with run.record.together():
+        run.record.change(context=context or 0, live={"context_estimated": bool(carried and carried.estimated)})
+        run.record.begin_generation(number, opening.session_id, owed=run.owes_handoff)
     failure = await run.open(replace(opening, budget_usd=left))
     session = run.session
     if failure is not None and run.stop_asked:

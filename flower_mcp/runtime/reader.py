@@ -100,6 +100,10 @@ class Reader:
         moved.set()
         return signals
 
+    def heard(self) -> None:
+        """Something came that says nothing but that the CLI is at work."""
+        self.last = time.monotonic()
+
     async def reached(self, tool_use_ids: Iterable[str], *, patience: float = 2.0) -> bool:
         """Wait until the results of these tool calls were read and their message is whole; False after `patience`."""
         wanted = set(tool_use_ids)

@@ -10,9 +10,13 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+import anyio
 
 from flower_mcp.core.books import (
     OWED,
@@ -25,6 +29,7 @@ from flower_mcp.core.books import (
     iso,
     seconds,
 )
+from flower_mcp.core.errors import FilesError
 from flower_mcp.core.events import Event, Kind, Place, line
 from flower_mcp.core.figures import Context, Cost
 from flower_mcp.core.masking import mask
@@ -32,9 +37,11 @@ from flower_mcp.core.policy import HandoffPolicy
 from flower_mcp.workbench.json_files import masked
 from flower_mcp.workbench.ledger import Lineage, Manifest
 from flower_mcp.workbench.live import Live
+from flower_mcp.workbench.locks import PATIENCE, is_held
 from flower_mcp.workbench.owed import Debt, Owed, keep_elsewhere
 
 OnEvent = Callable[[Event], object]
+LOOK = 0.02  # seconds between two looks at a lock
 MOST_EVENTS = 10_000  # lines that wait for a disk; the oldest are given up beyond it
 
 
@@ -66,6 +73,8 @@ class Record:
         self._books = books
         self._on_event = on_event
         self._said: set[str] = set()
+        self._together = 0  # how many `together` are open, and whether one write is to wait for the disk
+        self._changed: bool | None = None
         self.owed = Owed(self.say, self._tell)
         self.is_ours = True  # False once another supervisor has the step: its live state is not to be written over
         since = now()
@@ -99,6 +108,24 @@ class Record:
         """
         row |= {name: mask(row[name]).text for name in ("text", "error") if row.get(name)}
         self.live = replace(self.live, **(live or {}), row=replace(self.row, **row), updated_at=now())
+        if self._together and self.is_ours:
+            self._changed = bool(self._changed) or durable
+        else:
+            self._write(durable)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Write the live state once for all that is changed meanwhile: it is a whole file, and each write costs."""
+        self._together += 1
+        try:
+            yield
+        finally:
+            self._together -= 1
+            if not self._together and self._changed is not None:
+                durable, self._changed = self._changed, None
+                self._write(durable)
+
+    def _write(self, durable: bool) -> None:
         debt = Debt(
             "live", "what the step is doing", self._books.lives.path(self.row.step),
             lambda: self._write_live(durable=durable), newest=True,
@@ -122,8 +149,9 @@ class Record:
     def paid(self, turns: int, session: Cost | None, run: Cost | None) -> None:
         """Write down a turn's share of turns, and what its session and the run have cost by now; None: unknown."""
         generation = self.row.generation
-        self.generation(cost_usd=session, num_turns=(generation.num_turns if generation else 0) + turns)
-        self.change(cost_usd=run, num_turns=self.row.num_turns + turns)
+        with self.together():
+            self.generation(cost_usd=session, num_turns=(generation.num_turns if generation else 0) + turns)
+            self.change(cost_usd=run, num_turns=self.row.num_turns + turns)
 
     def predecessor(self, **changes: Any) -> None:
         """Change the entry of the session before the living one, if this run has it."""
@@ -140,10 +168,15 @@ class Record:
         self.change(durable=True, generations=generations, session_id=session_id)
 
     def enter(self, state: State, **row: Any) -> None:
-        """Write down a new state, and the manifest with it. What a session owes at the end of a run stays owed."""
+        """Write down a new state; when work begins and when it ends, the manifest with it.
+
+        What lies in between is mended from the live state, should the run not live to tell. What a session owes at the
+        end of a run stays owed.
+        """
         generations = (self.row.ended_in(self.live.state) if state.ended else self.row).generations
         self.change(live={"state": state}, state=state, generations=generations, **row)
-        self._put()
+        if state is State.WORKING or state.ended:
+            self._put()
 
     def document(self, document: DocumentState | None) -> None:
         """Write down what is known of the current document."""
@@ -195,6 +228,14 @@ class Record:
     def mend(self, row: StepResult) -> None:
         """Write the row of an earlier run once more."""
         self._put(row)
+
+    async def until_free(self, lock: Callable[[], Path] | None = None) -> None:
+        """Wait for a write lock (the manifest's) as long as a writer waits, and keep nobody else waiting meanwhile."""
+        end = time.monotonic() + PATIENCE
+        with suppress(OSError, FilesError):
+            path = lock() if lock else self._books.manifest.lock
+            while is_held(path) and time.monotonic() < end:
+                await anyio.sleep(LOOK)
 
     def end(self) -> StepResult:
         """Close the row and its last session's entry, write everything, and say what could not be, and where it is."""

@@ -35,7 +35,7 @@ from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.ledger import Lineage, Manifest
 from flower_mcp.workbench.live import Live
-from flower_mcp.workbench.locks import RunLock
+from flower_mcp.workbench.locks import IN_A_LOOP, RunLock
 from flower_mcp.workbench.owed import refusal
 from flower_mcp.workbench.tasks import By
 from flower_mcp.workbench.windows import default_window
@@ -71,11 +71,11 @@ class Runtime:
         self.policy = handoff if isinstance(handoff, HandoffPolicy) else HandoffPolicy(enabled=bool(handoff))
         self._retry = retry if isinstance(retry, RetryPolicy) else (RetryPolicy() if retry else None)
         self._notes: list[str] = []
-        self._workbench = Workbench(self.workspace, say=self._notes.append) if workbench else None
+        self._workbench = Workbench(self.workspace, say=self._notes.append, patience=IN_A_LOOP) if workbench else None
         self._lives = (
             self._workbench.lives
             if self._workbench
-            else Live(self.run_dir / "live", home=self.run_dir, say=self._notes.append)
+            else Live(self.run_dir / "live", home=self.run_dir, say=self._notes.append, patience=IN_A_LOOP)
         )
         self._mcp_server = mcp_server
         self._ask = ask
@@ -211,7 +211,8 @@ class Runtime:
         """Read what earlier runs left, and put a run together, with what was noticed. The run lock is held."""
         with suppress(FilesError):  # what cannot be written there is said when it is written
             make_home(self.run_dir)
-        books = Books(self._lives, Manifest(self.run_dir), Lineage(self.run_dir, str(self.workspace)))
+        lineage_file = Lineage(self.run_dir, str(self.workspace), IN_A_LOOP)
+        books = Books(self._lives, Manifest(self.run_dir, IN_A_LOOP), lineage_file)
         lineage = books.lineage.read()
         belief = self._belief(spec.name, prompt, fresh)
         with suppress(FlowerError):

@@ -34,6 +34,7 @@ from flower_mcp.runtime.gate import Gate
 from flower_mcp.runtime.keeping import Ended, Keeper
 from flower_mcp.runtime.reader import Reader
 from flower_mcp.runtime.signals import Gone, Signal
+from flower_mcp.runtime.transport import quiet
 from flower_mcp.runtime.watchdog import Watchdog
 
 KEEPER_KILLED = -9  # the exit code when the keeper itself was killed; the CLI below it may live, and two would fork
@@ -75,7 +76,8 @@ class Session:
         self._exit_code: int | None = None
         self.ended: tuple[Ended, ...] = ()
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
-        self._client = ClaudeSDKClient(options(self._take_stderr))
+        chosen = options(self._take_stderr)
+        self._client = ClaudeSDKClient(chosen, quiet(chosen, reader.heard))
         self._send = send
         self._watchdog = watchdog
         self._given_up: Outcome | None = None
@@ -167,6 +169,12 @@ class Session:
         if not self._was_there:  # else it may be writing its last lines
             self.keeper.end_now()
             self._connecting.cancel()
+
+    async def close_retired(self, later: float) -> None:
+        """Close it as retired, so many seconds from now, unless it is closed meanwhile."""
+        with anyio.move_on_after(later):
+            await self._closing.wait()
+        self.close(retired=True)
 
     async def _connect(self) -> Outcome | None:
         try:

@@ -185,6 +185,7 @@ class StepRun:
         finally:
             with anyio.CancelScope(shield=True):
                 await self.close()
+                await self.record.until_free()
             self.late.end()
             self.hearing.end()
             if not self.record.live.state.ended:
@@ -300,8 +301,7 @@ class StepRun:
         self.breaking = self.stuck = None
         spare, self.spare = self.spare, None
         if spare is not None and spare.opening.session_id == opening.session_id:
-            ready = await spare.ready()
-            if ready is not None or self.stop_asked:
+            if (ready := await spare.ready()) is not None or self.stop_asked:
                 self.session = ready
                 return None if ready else Outcome(is_error=True, exited=True, text="stopped before it was there")
             spare.session.close()  # it died before it had a prompt
@@ -363,15 +363,16 @@ class StepRun:
             self._sessions.remove(session)
             self.ended.extend(session.ended)
 
-    def retire(self) -> None:
-        """Close the living session beside its successor: what it had detached lives on."""
-        if self.session is not None:
+    def retire(self) -> Session | None:
+        """Let go of the living session, for its successor. Close it as retired: what it had detached lives on."""
+        if (retired := self.session) is not None:
             self.count_turns()
-            self.session.close(retired=True)
-            self.record.generation(ended_at=self.record.live.updated_at)
-            self.record.change(retired=(*self.record.row.retired, self.session.id))
-            self.record.event(Kind.SESSION, "", phase="retired", retired=self.session.id)
+            with self.record.together():
+                self.record.generation(ended_at=self.record.live.updated_at)
+                self.record.change(retired=(*self.record.row.retired, retired.id))
+            self.record.event(Kind.SESSION, "", phase="retired", retired=retired.id)
             self.session = None
+        return retired
 
     def leave(self) -> None:
         """Close the living session's process without retiring it: it will be resumed."""

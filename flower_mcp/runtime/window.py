@@ -202,10 +202,11 @@ class EditWindow:
     def _book(self, seen: Seen) -> None:
         """What the books keep: which version, whether a person changed it, and where."""
         run, edited = self._run, seen.revision != self.frozen.revision
-        if run.handing.document is not None:
-            run.record.generation(edited=edited, sections_edited=sections_changed(self.frozen.text, seen.text))
-        if self.path is not None and seen.data is not None:
-            run.record.document(seen.state(str(self.path), edited=edited))
+        with run.record.together():
+            if run.handing.document is not None:
+                run.record.generation(edited=edited, sections_edited=sections_changed(self.frozen.text, seen.text))
+            if self.path is not None and seen.data is not None:
+                run.record.document(seen.state(str(self.path), edited=edited))
 
 
 def words_of(faults: tuple[Fault, ...]) -> str:

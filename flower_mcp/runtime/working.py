@@ -220,9 +220,10 @@ def account(run: StepRun, signal: TurnEnded) -> None:
     meter, budget = session.reader.meter, run.spec.max_budget_usd
     run.costs.report(session.id, signal.cost_usd)
     turns = signal.messages if session.gate.mode is Mode.WORK else 0  # the handoff turn is exempt, in later runs too
-    run.record.paid(turns, run.costs.of(session.id), run.costs.total)
-    if run.handing.rewinding is None:  # a fork has less
-        run.record.measured(meter.context, estimated=meter.is_estimated)
+    with run.record.together():
+        run.record.paid(turns, run.costs.of(session.id), run.costs.total)
+        if run.handing.rewinding is None:  # a fork has less
+            run.record.measured(meter.context, estimated=meter.is_estimated)
     if budget is not None and session.reader.good and not run.costs.of(session.id):
         run.record.say(not_reported(budget))
 

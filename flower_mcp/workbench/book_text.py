@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from flower_mcp.core.books import Generation, LiveStep, StepResult, as_json
-from flower_mcp.workbench.json_files import dump, masked
+from flower_mcp.workbench.json_files import dump_masked
 
 _NONE = '"generations": []'  # within a JSON text its quotes would be escaped, so this is the key alone
 _KEPT = 2_048  # entries; of half a kilobyte each
@@ -23,7 +23,7 @@ def text_of(value: StepResult | LiveStep) -> str:
     without = replace(row, generations=())
     bare = replace(value, row=without) if isinstance(value, LiveStep) else without
     entries = ", ".join((*map(_entry, row.generations[:-1]), *map(_made, row.generations[-1:])))
-    return dump(masked(as_json(bare))).replace(_NONE, f'"generations": [{entries}]', 1)
+    return dump_masked(as_json(bare)).replace(_NONE, f'"generations": [{entries}]', 1)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -32,4 +32,4 @@ def _entry(generation: Generation) -> str:
 
 
 def _made(generation: Generation) -> str:
-    return dump(masked(as_json(generation)))
+    return dump_masked(as_json(generation))

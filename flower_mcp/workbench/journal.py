@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from flower_mcp.workbench.files import SAFE, restrict, telling, write_all
-from flower_mcp.workbench.json_files import dump, masked
+from flower_mcp.workbench.json_files import dump_masked
 from flower_mcp.workbench.transcripts import lines_backwards
 
 MOST = 16 * 2**20  # bytes in which the last events are looked for: a power cut may leave a long hole behind them
@@ -21,7 +21,7 @@ MOST = 16 * 2**20  # bytes in which the last events are looked for: a power cut 
 
 def append(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     """Append the objects, secrets masked, in one write. The folder must exist. Raises FilesError."""
-    data = "".join(dump(masked(line)) + "\n" for line in lines).encode()
+    data = "".join(dump_masked(line) + "\n" for line in lines).encode()
     if not data:
         return
     with telling(path, "written"):

@@ -50,6 +50,17 @@ def dump(value: Any, *, indent: int | None = None) -> str:
     return text if text.isascii() or _encodable(text) else json.dumps(value, indent=indent, default=str)
 
 
+def dump_masked(value: Any) -> str:
+    """JSON text on one line as `dump` makes it, with the secrets in all its texts masked.
+
+    Mostly there is none, which one look at the whole text tells in a tenth of the time that each of its texts takes.
+    """
+    from flower_mcp.core import masking
+
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return dump(masked(value)) if masking.may_hold_secrets(text) or not _encodable(text) else text
+
+
 def read_json_file(path: Path) -> bytes | None:
     """The file's bytes, None when there is none. Raises ValueError for what cannot be such a file.
 

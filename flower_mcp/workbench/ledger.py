@@ -20,7 +20,7 @@ from flower_mcp.core.errors import FilesError
 from flower_mcp.workbench.book_text import text_of
 from flower_mcp.workbench.files import make_home, write_whole
 from flower_mcp.workbench.json_files import dump, read_json_file, set_aside
-from flower_mcp.workbench.locks import write_lock
+from flower_mcp.workbench.locks import PATIENCE, write_lock
 
 MANIFEST, LINEAGE, LOCK = "manifest.json", "lineage.json", "manifest.json.lock"
 _BLANK = " \t\r\n"
@@ -33,8 +33,10 @@ class Manifest:
     It is written whole at each change, by its format; so whoever has it once does not parse again what he knows.
     """
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, patience: float = PATIENCE) -> None:
         self.path = run_dir / MANIFEST
+        self.lock = run_dir / LOCK
+        self._patience = patience
         self._runs: dict[str, object] = {}  # the run of each row, by its text, as they were last read
 
     def put(self, row: StepResult) -> tuple[str, ...]:
@@ -42,7 +44,7 @@ class Manifest:
 
         Answers sentences to say (a broken manifest was set aside). Raises FilesError, LockTimeout.
         """
-        with _locked(self.path.parent):
+        with _locked(self.path.parent, self._patience):
             texts, notes = self._texts_or_aside()
             text = text_of(row)
             at = next((n for n, other in enumerate(texts) if self._runs[other] == row.run), len(texts))
@@ -91,8 +93,9 @@ class Lineage:
     `workspace` is recorded at each change, when it is given: a workspace that moved keeps its lineage.
     """
 
-    def __init__(self, run_dir: Path, workspace: str = "") -> None:
+    def __init__(self, run_dir: Path, workspace: str = "", patience: float = PATIENCE) -> None:
         self.path = run_dir / LINEAGE
+        self._patience = patience
         self.workspace = workspace
 
     def read(self) -> LineageState:
@@ -101,7 +104,9 @@ class Lineage:
             return _lineage(self._read(), ())
         except ValueError as broken:
             try:
-                with _locked(self.path.parent):  # under the lock: what is set aside must be what was found broken
+                with _locked(
+                    self.path.parent, self._patience
+                ):  # under the lock: what is set aside must be what was found broken
                     return _lineage(*self._read_or_aside())
             except FilesError as error:
                 return LineageState(notes=(f"{self.path} could not be read ({broken}), nor set aside: {error}",))
@@ -115,7 +120,7 @@ class Lineage:
         return self._change(lambda value: {"woke": value["woke"] + 1})
 
     def _change(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> LineageState:
-        with _locked(self.path.parent):
+        with _locked(self.path.parent, self._patience):
             value, notes = self._read_or_aside()
             value |= {"workspace": self.workspace or value["workspace"], **change(value)}
             write_whole(self.path, (dump(value, indent=2) + "\n").encode())
@@ -166,10 +171,10 @@ def _parsed(data: bytes) -> dict[str, Any]:
 
 
 @contextmanager
-def _locked(run_dir: Path) -> Iterator[None]:
+def _locked(run_dir: Path, patience: float) -> Iterator[None]:
     """The run folder exists and nobody else changes its books."""
     make_home(run_dir)
-    with write_lock(run_dir / LOCK):
+    with write_lock(run_dir / LOCK, patience):
         yield
 
 

@@ -8,6 +8,7 @@ file that cannot be read is set aside only by whoever holds that lock, since els
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
@@ -24,7 +25,7 @@ from flower_mcp.workbench.drafts import Draft
 from flower_mcp.workbench.files import create, entries, inside, make_folder, make_home, read_whole, write_whole
 from flower_mcp.workbench.inbox import Message, Waiting
 from flower_mcp.workbench.json_files import read_json_file, set_aside
-from flower_mcp.workbench.locks import RunLock, is_held, write_lock
+from flower_mcp.workbench.locks import PATIENCE, RunLock, is_held, write_lock
 from flower_mcp.workbench.names import file_name
 
 EVENTS = "events.jsonl"
@@ -38,7 +39,8 @@ class Live:
     """The live state of all steps in one folder. Making the object touches nothing on disk.
 
     `home` is the folder of ours that gets a `.gitignore` (default: the folder itself); `archive` is where replaced
-    drafts are kept (default: they are not); `say` gets sentences about files that could not be read.
+    drafts are kept (default: they are not); `say` gets sentences about files that could not be read;
+    `patience`: seconds to wait for a write lock.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class Live:
         home: Path | None = None,
         archive: Path | None = None,
         say: Callable[[str], None] = _silent,
+        patience: float = PATIENCE,
     ) -> None:
         self.folder = folder
+        self.patience = patience
         self.home = home or folder
         self.archive = archive
         self.say = say
@@ -147,6 +151,8 @@ class Live:
 
     def waiting(self, step: str) -> tuple[Waiting, ...]:
         """The step's messages in order; they stay until they are removed. Raises FilesError."""
+        if not os.path.lexists(f"{self.folder}{os.sep}{file_name(step)}.inbox"):  # mostly, four times a second
+            return ()
         return inbox.waiting(self._path(step, ".inbox"), self.say)
 
     def put_away_draft(self, step: str) -> Path | None:
@@ -164,7 +170,11 @@ class Live:
 
     def write_lock(self, step: str) -> AbstractContextManager[None]:
         """A context manager that holds the lock for one freeze or edit. Raises LockTimeout."""
-        return write_lock(self._ready(self._path(step, ".write")))
+        return write_lock(self._ready(self.write_lock_path(step)), self.patience)
+
+    def write_lock_path(self, step: str) -> Path:
+        """Where the write lock lies. Raises FilesError."""
+        return self._path(step, ".write")
 
     def prepare(self) -> None:
         """Make the folder. Raises FilesError."""
@@ -176,7 +186,8 @@ class Live:
 
     def _ready(self, path: Path) -> Path:
         """The path, its folder made."""
-        self.prepare()
+        if not os.path.isdir(self.folder) or not os.path.lexists(f"{self.home}{os.sep}.gitignore"):  # noqa: PTH112
+            self.prepare()
         return path
 
     def _data(self, step: str) -> bytes | None:

@@ -21,6 +21,7 @@ from flower_mcp.core.errors import FilesError, LockTimeout
 from flower_mcp.workbench.files import what_to_do
 
 PATIENCE = 5.0  # seconds that a writer waits for the write lock; a write takes milliseconds
+IN_A_LOOP = 0.05  # seconds that a writer waits which others wait for; it tries again later, and gives up after PATIENCE
 _ONLY_READABLE = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
 _CHECKS = 0.1  # seconds in which a run lock's wanter takes a holder for a passing check
 _SHORTEST, _UNEVEN = 0.0005, 0.0015  # seconds between two looks; short and uneven, so that no waiter starves
@@ -208,6 +209,6 @@ def _open(path: Path, flags: int) -> int:
 def _is_at(descriptor: int, path: Path) -> bool:
     """Whether the open file is still the one at this path."""
     try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
         return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 
 LONGEST = 120  # bytes of UTF-8: with prefix, timestamp and extension still under the 255 that file systems allow
@@ -25,6 +26,7 @@ TIMESTAMP = re.compile(r"\d{8}T\d{6}\.\d{6}Z")
 DOCUMENT, TASK, MARKDOWN = "交接-", "任务-", ".md"  # what stands around a step's part in the names of its two files
 
 
+@lru_cache(maxsize=1024)
 def file_name(step: str) -> str:
     """The part of a file's name that stands for a step: at most 120 bytes of UTF-8, never empty, never a path.
 

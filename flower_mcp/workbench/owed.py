@@ -21,8 +21,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flower_mcp.core.errors import FilesError, FlowerError
+from flower_mcp.core.errors import FilesError, FlowerError, LockTimeout
 from flower_mcp.workbench.files import create, make_folder, what_to_do
+from flower_mcp.workbench.locks import PATIENCE
 from flower_mcp.workbench.names import timestamp
 from flower_mcp.workbench.windows import state_folder
 
@@ -83,6 +84,7 @@ class Owed:
         self._lanes: dict[str, _Lane] = {}
         self._next = 0.0
         self._busy = False  # a write is under way
+        self._locked: dict[str, float] = {}  # lanes that somebody else's lock keeps waiting, and since when
 
     def __bool__(self) -> bool:
         """Whether anything is owed."""
@@ -135,13 +137,14 @@ class Owed:
     def _pay(self, lane: _Lane) -> str:
         """Pay a lane in its order; what was paid, in words, once nothing is left of it."""
         debt: Debt | None = None
+        is_told = not (lane.debts and self._is_only_locked(lane.debts[0].lane))
         while lane.debts:
             debt = lane.debts[0]
             if not self._made(debt):
                 return ""
             if lane.debts and lane.debts[0] is debt:  # paying it may have put a newer one in its place
                 lane.debts.popleft()
-        if debt is None:
+        if debt is None or not is_told:
             return ""
         lost, lane.lost = lane.lost, 0
         return f"{debt.what}, {debt.path}" + (f" (without the oldest {lost}: too many for the memory)" if lost else "")
@@ -150,9 +153,21 @@ class Owed:
         try:
             debt.write()
         except (OSError, FlowerError) as error:
+            if isinstance(error, LockTimeout) and not self._is_long_locked(debt.lane):
+                return False
             self._say(f"{debt.what} cannot be written to {debt.path}: {_reason(error)}")
             return False
+        self._locked.pop(debt.lane, None)
         return True
+
+    def _is_only_locked(self, lane: str) -> bool:
+        """Whether nothing was said of it, since a lock is all that it waits for."""
+        return lane in self._locked and self._clock() - self._locked[lane] < PATIENCE
+
+    def _is_long_locked(self, lane: str) -> bool:
+        """Whether a lock has been somebody else's for longer than a writer waits. Before that it is no refusal."""
+        now = self._clock()
+        return now - self._locked.setdefault(lane, now) >= PATIENCE
 
 
 def refusal(error: BaseException) -> int | None:

@@ -18,7 +18,7 @@ from flower_mcp.workbench.documents import Document, Documents, Frozen
 from flower_mcp.workbench.holds import Holds
 from flower_mcp.workbench.known import Known
 from flower_mcp.workbench.live import Live
-from flower_mcp.workbench.locks import RunLock
+from flower_mcp.workbench.locks import PATIENCE, RunLock
 from flower_mcp.workbench.taken import Taken
 from flower_mcp.workbench.tasks import Tasks
 from flower_mcp.workbench.unknown import left
@@ -34,17 +34,20 @@ class Workbench:
     """The workbench of a workspace. Making the object touches nothing on disk; the first write makes the folders.
 
     `workspace` is a folder that exists (its links are resolved once, here). `say` gets sentences about files that could
-    not be read and were set aside. Raises FilesError when the workspace or `.flower` is no folder, or `.flower` a link
-    that leads out.
+    not be read and were set aside; `patience`: seconds to wait for a write lock. Raises FilesError when the workspace
+    or `.flower` is no folder, or `.flower` a link that leads out.
     """
 
-    def __init__(self, workspace: str | Path, *, say: Callable[[str], None] = _silent) -> None:
+    def __init__(
+        self, workspace: str | Path, *, say: Callable[[str], None] = _silent, patience: float = PATIENCE
+    ) -> None:
         self.workspace = Path(workspace).resolve()
         if not self.workspace.is_dir():
             raise FilesError(f"The workspace {self.workspace} is not a folder.", next="Make it, or name another one.")
         self.folder = _folder(self.workspace)
         self.notes = self.folder / "notes"
-        self.lives = Live(self.folder / "live", home=self.folder, archive=self.notes / "archive" / "交接", say=say)
+        archive = self.notes / "archive" / "交接"
+        self.lives = Live(self.folder / "live", home=self.folder, archive=archive, say=say, patience=patience)
         self.known = Known(say=say)
         self.documents = Documents(self.folder, self.write_lock, froze=self._froze, changed=self._changed)
         self.tasks = Tasks(self.folder, self.write_lock, self.known.keep)

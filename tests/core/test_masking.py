@@ -5,13 +5,14 @@ The keys are made up and put together here from parts, so that no scanner of rep
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flower_mcp.core.masking import MARK, RULES, Masked, mask
+from flower_mcp.core.masking import MARK, RULES, Masked, mask, may_hold_secrets
 
 RANDOM = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0"
 HASH = "3f786850e387550fdab836ed7e6dc881de23001b"
@@ -170,6 +171,12 @@ def test_secret_is_masked_for_its_place_and_the_rest_stays(name: str) -> None:
 @pytest.mark.parametrize("text", NO_SECRETS)
 def test_what_only_resembles_a_secret_stays(text: str) -> None:
     assert mask(text) == Masked(text, 0)
+
+
+def test_a_quick_look_misses_no_secret() -> None:
+    known = [*SECRETS.values(), *("".join(parts) for parts in IN_PLACE.values()), private_key()]
+    assert [text for text in known if not may_hold_secrets(json.dumps({"text": text}, ensure_ascii=False))] == []
+    assert not may_hold_secrets("a path, a name and 42 numbers")
 
 
 @pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])

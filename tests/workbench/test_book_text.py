@@ -10,7 +10,7 @@ import pytest
 from flower_mcp.core.books import Generation, LiveStep, State, StepResult, as_json
 from flower_mcp.workbench import book_text
 from flower_mcp.workbench.book_text import text_of
-from flower_mcp.workbench.json_files import masked
+from flower_mcp.workbench.json_files import dump, dump_masked, masked
 
 ODD = '"generations": []'
 ROW = StepResult(
@@ -39,14 +39,23 @@ def test_the_text_says_what_the_value_says_without_its_secrets(value: StepResult
     assert "\n" not in text
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["plain", "task-1", "sk-" + "ant-api03-" + "A1b2C3d4E5f6G7h8I9j0", '"\\\n', "墙 \ud800", "密码: hunter2hunter2"],
+)
+def test_one_look_at_the_whole_masks_what_masking_each_text_masks(text: str) -> None:
+    value = {"step": text, "text": text, "inner": [{"error": text}, 1, None, True]}
+    assert dump_masked(value) == dump(masked(value))
+
+
 def test_an_entry_that_stays_as_it_is_is_masked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
 
-    def counted(value: object) -> object:
+    def counted(value: object) -> str:
         seen.append(value)
-        return masked(value)
+        return dump_masked(value)
 
-    monkeypatch.setattr(book_text, "masked", counted)
+    monkeypatch.setattr(book_text, "dump_masked", counted)
     entries = tuple(Generation(number, f"{number} of this test") for number in range(1, 1_001))
     row = replace(ROW, generations=entries)
     text_of(row)

@@ -162,14 +162,31 @@ def test_a_write_that_writes_in_turn_is_made_once() -> None:
     assert disk.written == ["document", "state"] * 2
 
 
-def test_somebody_elses_lock_is_said_in_its_own_words() -> None:
-    owed, said, _ = ledger()
+def test_somebody_elses_lock_is_waited_for_in_silence_as_long_as_a_writer_waits_and_said_in_its_own_words() -> None:
+    clock, is_held, written = Clock(), True, []
+    owed, said, told = ledger(clock)
 
     def write() -> None:
-        raise LockTimeout("Another program holds the lock.", kept="Nothing was written.", next="Look for it.")
+        if is_held:
+            raise LockTimeout("Another program holds the lock.", kept="Nothing was written.", next="Look for it.")
+        written.append("text")
 
     owed.write(Debt("lane", "the books", PATH, write))
+    clock.now = 4.9
+    owed.pay(at_once=True)
+    assert (said, told) == ([], [])
+    is_held = False
+    owed.pay(at_once=True)
+    assert (written, said, told) == (["text"], [], []), "it was only late, and nobody need know"
 
+    is_held = True
+    owed.write(Debt("lane", "the books", PATH, write))
+    clock.now += 5.0
+    owed.pay(at_once=True)
+    is_held = False
+    owed.pay(at_once=True)
+    assert written == ["text", "text"]
+    assert told == ["written after all: the books, books.json"]
     assert "Another program holds the lock. It is kept in memory and written once that works. Look for it." in said[0]
 
 
