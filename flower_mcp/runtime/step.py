@@ -8,9 +8,7 @@ the SDK's 20 s at worst), what carries the run's marker is ended, the books are 
 
 from __future__ import annotations
 
-import logging
 import math
-import os
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -24,7 +22,7 @@ from anyio.abc import TaskGroup
 
 from flower_mcp.core.books import LiveStep, State, StepResult
 from flower_mcp.core.decide import Ending, Guard, decide
-from flower_mcp.core.errors import CallersError, FilesError, FlowerError, OurError
+from flower_mcp.core.errors import FilesError, FlowerError
 from flower_mcp.core.events import Kind
 from flower_mcp.core.failures import Failure, Outcome
 from flower_mcp.core.figures import Context
@@ -39,11 +37,12 @@ from flower_mcp.runtime.keeping import Ended, end_marked
 from flower_mcp.runtime.late_edits import LateEdits
 from flower_mcp.runtime.learning import Windows
 from flower_mcp.runtime.leftovers import clear_leftovers
+from flower_mcp.runtime.mistakes import told_of
 from flower_mcp.runtime.options import Opening
 from flower_mcp.runtime.overflowing import filled
 from flower_mcp.runtime.paying import Paying
 from flower_mcp.runtime.permissions import Asker, Permissions
-from flower_mcp.runtime.record import Books, OnEvent, Record
+from flower_mcp.runtime.record import Books, OnEvent, Record, now
 from flower_mcp.runtime.session import Session
 from flower_mcp.runtime.signals import Asked, Signal, Stuck, What
 from flower_mcp.runtime.starting import Spare, build
@@ -181,7 +180,9 @@ class StepRun:
                 await self.close()
                 self._paying.end()
         except ExceptionGroup as group:
-            self._our_mistake(group)
+            told = told_of(group)
+            self.record.enter(State.FAILED, error=told)
+            self.record.event(Kind.ERROR, told, failure="mistake", final=True)
         finally:
             with anyio.CancelScope(shield=True):
                 await self.close()
@@ -195,22 +196,6 @@ class StepRun:
             self._send.close()
             self._inbox.close()
         return self.record.row
-
-    def _our_mistake(self, group: ExceptionGroup[Exception]) -> None:
-        """Contain a mistake of ours: the step fails with a sentence, its documents and books stay whole."""
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        if isinstance(error, CallersError):
-            raise error
-        logging.getLogger(__name__).debug("a mistake in flower-mcp", exc_info=error)
-        if os.environ.get("FLOWER_DEBUG"):
-            raise error
-        told = f"a mistake in flower-mcp itself ({type(error).__name__}: {error}). {OurError.KEPT} {OurError.NEXT}"
-        if isinstance(error, FlowerError) and not isinstance(error, OurError):
-            told = error.told
-        self.record.enter(State.FAILED, error=told)
-        self.record.event(Kind.ERROR, told, failure="mistake", final=True)
 
     def _say_result(self) -> None:
         """The last event: how it ended, what was refused, what was still running and was ended."""
@@ -368,7 +353,7 @@ class StepRun:
         if (retired := self.session) is not None:
             self.count_turns()
             with self.record.together():
-                self.record.generation(ended_at=self.record.live.updated_at)
+                self.record.generation(ended_at=now())
                 self.record.change(retired=(*self.record.row.retired, retired.id))
             self.record.event(Kind.SESSION, "", phase="retired", retired=retired.id)
             self.session = None
