@@ -74,7 +74,7 @@ def measure(size: Size) -> Iterator[Line]:
             samples.add("list", seconds([FLOWER, "list", "-w", folder], expected=STEPS[0]))
             samples.add("server", seconds([*SERVER, "--help"], expected="usage"))
     yield samples.ratio("flower --help", "help", "bare", most=7)
-    yield samples.ratio(f"flower status, {len(STEPS)} steps", "status", "bare", most=18)
+    yield samples.ratio(f"flower status, {len(STEPS)} steps", "status", "bare", most=28)
     yield samples.ratio(f"flower list, {len(STEPS)} steps", "list", "bare", most=14)
     yield samples.ratio("flower-mcp --help", "server", "bare", most=5)
 

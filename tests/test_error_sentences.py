@@ -88,7 +88,9 @@ def _raised() -> Iterator[tuple[str, str, dict[str, str]]]:
             is_super = isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__" and bool(own)
             if isinstance(node, ast.Call) and (is_super or (isinstance(node.func, ast.Name) and node.func.id in NAMES)):
                 name = "super" if is_super else ast.unparse(node.func)
-                if is_super or name in named - ({"Usage"} if path.name in ("meter.py", "reply.py") else set()):
+                if is_super or name in named - (
+                    {"Usage"} if path.name in ("meter.py", "reply.py", "cache.py") else set()
+                ):
                     texts = {keyword.arg or "": _text(keyword.value) for keyword in node.keywords}
                     texts["what"] = _text(node.args[0]) if node.args else ""
                     yield f"{path.relative_to(ROOT.parent)}:{node.lineno}", name, texts

@@ -70,7 +70,8 @@ class Outcome:
     turn went well without a word; `exit_code` is set when the process ended; `stderr` its last lines.
 
     `resets_at` is when a usage limit is reset (seconds since the epoch), as the CLI reported it or as the words say;
-    `unreachable`: the endpoint was looked at, and does not take connections.
+    `unreachable`: the endpoint was looked at, and does not take connections; `broken`: answer after answer came and
+    broke off, so that each try costs one.
 
     How full the session was: `context` (tokens of its last request), `window` (tokens, 0: not known), and `fresh` for
     one that has had no answer yet.
@@ -93,6 +94,7 @@ class Outcome:
     fresh: bool = False
     resets_at: float | None = None
     unreachable: bool = False
+    broken: bool = False
 
     def fills(self, share: float) -> bool:
         """Whether the last request carried at least this share of the window."""
@@ -345,7 +347,7 @@ def action_of(
     offline: float = 0.0,
     used_up: bool = False,
 ) -> Action:
-    """What a kind asks for now. A wait that has no known end, or too late a one, is a stop.
+    """What a kind asks for now. A wait that has no known end, too late a one, or a price is a stop.
 
     `now` as `resets_at`; `waited` (seconds) and `waits` count what was waited for this kind since the model last
     answered; `offline` is how long an endpoint is waited for that cannot be reached or fails (seconds); `used_up`:
@@ -353,7 +355,8 @@ def action_of(
     """
     rule = RULES[kind]
     is_tried = rule.action is Action.RETRY
-    action = rule.then if is_tried and used_up else rule.action
+    then = Action.STOP if outcome.broken else rule.then
+    action = then if is_tried and used_up else rule.action
     if action is not Action.WAIT:
         return action
     if is_tried or kind is Failure.UNREACHABLE:

@@ -226,7 +226,7 @@ class Reader:
         self._bad_in_a_row += 1
         if self._bad_in_a_row >= MOST_BAD:
             self._bad_in_a_row = 0
-            yield Stuck(outcome)
+            yield Stuck(replace(outcome, broken=True))
 
     def _user(self, message: UserMessage) -> Iterable[Signal]:
         if isinstance(message.content, str):

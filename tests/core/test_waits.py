@@ -61,6 +61,9 @@ def test_what_was_tried_again_often_enough_stops_and_only_an_endpoint_that_may_m
     elif kind in (Failure.SERVER, Failure.RATE, Failure.NETWORK):
         assert [used_up(waited) for waited in (0.0, HOUR - 1, HOUR)] == [Action.WAIT, Action.WAIT, Action.STOP]
         assert action_of(kind, Outcome(), now=NOW, used_up=True) is Action.STOP  # nobody is to wait
+        broken = Outcome(broken=True)  # answers that break off cost, and what they ask for is done each time
+        assert action_of(kind, broken, now=NOW, offline=HOUR, used_up=True) is Action.STOP
+        assert action_of(kind, broken, now=NOW, offline=HOUR) is Action.RETRY
     else:
         assert used_up(0.0) is Action.STOP
 
