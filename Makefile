@@ -18,6 +18,8 @@ ifneq ($(shell test ! -e $(SETUP)/unfinished && test -x $(BIN)/python && cat $(V
 AGAIN := again
 endif
 
+# Without byte code each of the thousand processes that the tests start would compile all of the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast soak check format bench picture clean again
