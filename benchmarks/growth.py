@@ -4,7 +4,7 @@
 
 A workspace that has seen much is compared with one that has seen one of each (benchmarks/worlds.py), in turns and by
 processor time, in memory where there is such a folder: a disk's own time would hide what grows. Nothing may grow with
-the archive but the look for temporary files at a run's start, which reads its names (13 ms for 10,000, so 2 x is
+the archive but the look for temporary files at a run's start, which reads its names (10 to 18 ms for 10,000, so 3 x is
 promised there), and nothing but two things with the steps:
 
 - `flower status` of all steps lists them, so it is promised to be linear: a step among a thousand takes no longer than
@@ -167,7 +167,7 @@ def grown(all_worlds: Mapping[str, World], rounds: int) -> Iterator[Line]:
     for _ in range(rounds):
         for name, world in all_worlds.items():
             called(world, name, samples)
-    for _ in range(2):
+    for _ in range(min(rounds, 2)):
         for name, world in all_worlds.items():
             started(world, name, samples, rounds)
     titles = {"status": "flower status STEP", "live": "a step's status", "read": "read", "freeze": "freeze"}
@@ -175,7 +175,7 @@ def grown(all_worlds: Mapping[str, World], rounds: int) -> Iterator[Line]:
         for key, title in titles.items():
             most = 1.5 if key == "status" or (key, kind) == ("freeze", "steps") else MOST
             yield _beside_one(samples, all_worlds, title, key, kind, most=most)
-        most = 2 if kind == "versions" else OF_A_START
+        most = 3 if kind == "versions" else OF_A_START
         yield _beside_one(samples, all_worlds, "what precedes the first session", "start", kind, most=most)
     yield _of_all(samples, all_worlds)
 

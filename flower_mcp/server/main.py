@@ -88,7 +88,7 @@ def _server(options: Namespace, *, dependencies: Sequence[str] = ()) -> FlowerSe
     """The server for this process's folder and variables."""
     import gc
 
-    enabled = gc.isenabled()
+    enabled, is_first = gc.isenabled(), "flower_mcp.server.app" not in sys.modules
     gc.disable()  # importing mcp makes a million lasting objects; looking through them again and again takes a tenth
     try:
         from flower_mcp.server.app import build
@@ -96,6 +96,8 @@ def _server(options: Namespace, *, dependencies: Sequence[str] = ()) -> FlowerSe
 
         server = build(opener(options.workspace, os.environ), step=options.step, dependencies=dependencies)
     finally:
+        if is_first:
+            gc.freeze()  # nor are they looked through later: the first look would take a tenth again
         if enabled:
             gc.enable()
     return server
